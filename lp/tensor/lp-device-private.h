@@ -1,0 +1,27 @@
+#pragma once
+
+#include <lp/tensor/lp-device.h>
+#include <lp/tensor/lp-kernels-private.h>
+
+G_BEGIN_DECLS
+
+struct _LpDeviceClass
+{
+  GObjectClass parent_class;
+
+  /* 64-byte aligned; NULL with LP_ERROR_MEMORY. @used is what release gets back. */
+  gpointer (* allocate)            (LpDevice *self, gsize size, GError **error);
+  void     (* release)             (LpDevice *self, gpointer data, gsize size);
+  gboolean (* synchronize)         (LpDevice *self, GError **error);
+  gboolean (* computes_natively)   (LpDevice *self, LpDType *a, LpDType *b, LpDType *result);
+  char *   (* dup_description)     (LpDevice *self);
+
+  /* Entries may be NULL: the dispatcher reports operation, dtype and device. */
+  const LpKernelTable *kernels;
+};
+
+const LpKernelTable *_lp_device_get_kernels (LpDevice *self);
+gpointer             _lp_device_allocate    (LpDevice *self, gsize size, GError **error);
+void                 _lp_device_release     (LpDevice *self, gpointer data, gsize size);
+
+G_END_DECLS

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <lp/tensor/lp-device-private.h>
+#include <lp/tensor/lp-tensor.h>
+
+G_BEGIN_DECLS
+
+/* A run of memory on one device. @release frees it when it did not come from the device's allocator. */
+typedef struct
+{
+  guint8        *data;
+  gsize          size;
+  LpDevice      *device;
+  gboolean       read_only;
+  gpointer       owner;
+  GDestroyNotify release;
+  gint           version;   /* counts changes in place */
+} LpStorage;
+
+LpStorage *_lp_storage_new      (LpDevice *device, gsize size, GError **error);
+LpStorage *_lp_storage_new_wrap (LpDevice *device, gpointer data, gsize size, gboolean read_only,
+                                 gpointer owner, GDestroyNotify release);
+LpStorage *_lp_storage_ref      (LpStorage *self);
+void       _lp_storage_unref    (LpStorage *self);
+
+/* Autograd's part of a tensor, opaque down here: a node of the tape, freed with the tensor. */
+typedef struct _LpNode LpNode;
+
+struct _LpTensor
+{
+  GObject    parent_instance;
+
+  LpStorage *storage;
+  LpArray    array;          /* array.data points at the first element */
+  gboolean   requires_grad;
+  LpTensor  *grad;           /* of leaves */
+  LpNode    *node;           /* of results; NULL for leaves */
+  GDestroyNotify node_release;
+
+  /* The copy in 16 bits of a leaf's values, good while @low_version is the storage's version. */
+  LpTensor  *low;
+  gint       low_version;
+};
+
+/* Uninitialised, row-major; or channels-last memory for [n, c, h, w]. NULL with an error. */
+LpTensor *_lp_tensor_new               (const gint64 *dims, int n_dims, LpDType *dtype, LpDevice *device, GError **error);
+LpTensor *_lp_tensor_new_channels_last (const gint64 dims[4], LpDType *dtype, LpDevice *device, GError **error);
+/* Same shape as @like, dense strides in the same order as those of @like. */
+LpTensor *_lp_tensor_new_like          (LpTensor *like, LpDType *dtype, GError **error);
+/* Takes a reference of @storage. */
+LpTensor *_lp_tensor_new_view          (LpStorage *storage, const LpArray *array);
+/* Without the autograd parts, sharing storage. */
+LpTensor *_lp_tensor_detach            (LpTensor *self);
+
+gboolean  _lp_tensor_is_channels_last  (LpTensor *self);
+gboolean  _lp_tensor_is_dense          (LpTensor *self);   /* contiguous in some order of the axes */
+/* A row-major tensor with the same values: @self again when it is one. Not recorded. */
+LpTensor *_lp_tensor_contiguous        (LpTensor *self, GError **error);
+/* The values in another dtype: @self again when it is that dtype. Not recorded. */
+LpTensor *_lp_tensor_cast              (LpTensor *self, LpDType *dtype, GError **error);
+void      _lp_tensor_changed           (LpTensor *self);
+/* The storage may be written: else LP_ERROR_STATE. */
+gboolean  _lp_tensor_check_writable    (LpTensor *self, GError **error);
+
+gboolean  _lp_array_is_contiguous      (const LpArray *self);
+gint64    _lp_array_get_n_elements     (const LpArray *self);
+/* -1 counts from the end; sets LP_ERROR_SHAPE and returns -1 when out of range. */
+int       _lp_axis_resolve             (int axis, int n_dims, GError **error);
+
+static inline const LpKernelTable *
+_lp_tensor_get_kernels (LpTensor *self)
+{
+  return _lp_device_get_kernels (self->storage->device);
+}
+
+G_END_DECLS
