@@ -2,6 +2,7 @@
 
 #define LP_INSIDE
 
+#include <lp/core/lp-dtype-registry.h>
 #include <lp/core/lp-dtype.h>
 #include <lp/core/lp-error.h>
 #include <lp/core/lp-random.h>

@@ -48,9 +48,6 @@ struct _LpDTypeClass
 };
 
 LP_AVAILABLE_IN_ALL
-LpDType    *lp_dtype_lookup           (const char  *name,
-                                       GError     **error);
-LP_AVAILABLE_IN_ALL
 const char *lp_dtype_get_name         (LpDType     *self);
 LP_AVAILABLE_IN_ALL
 guint       lp_dtype_get_bits         (LpDType     *self);

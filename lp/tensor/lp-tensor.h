@@ -116,6 +116,10 @@ LpDevice   *lp_tensor_get_device        (LpTensor      *self);
 LP_AVAILABLE_IN_ALL
 guint64     lp_tensor_get_address       (LpTensor      *self);
 LP_AVAILABLE_IN_ALL
+gboolean    lp_tensor_get_read_only     (LpTensor      *self);
+LP_AVAILABLE_IN_ALL
+void        lp_tensor_mark_changed      (LpTensor      *self);
+LP_AVAILABLE_IN_ALL
 gboolean    lp_tensor_is_contiguous     (LpTensor      *self);
 LP_AVAILABLE_IN_ALL
 gboolean    lp_tensor_is_leaf           (LpTensor      *self);

@@ -1,0 +1,64 @@
+#include <lp/tensor/lp-tensor-private.h>
+
+LpStorage *
+_lp_storage_new (LpDevice  *device,
+                 gsize      size,
+                 GError   **error)
+{
+  gpointer data = _lp_device_allocate (device, MAX (size, 1), error);
+  LpStorage *self;
+
+  if (data == NULL)
+    return NULL;
+
+  self = g_atomic_rc_box_new0 (LpStorage);
+  self->data = data;
+  self->size = MAX (size, 1);
+  self->device = g_object_ref (device);
+
+  return self;
+}
+
+LpStorage *
+_lp_storage_new_wrap (LpDevice       *device,
+                      gpointer        data,
+                      gsize           size,
+                      gboolean        read_only,
+                      gpointer        owner,
+                      GDestroyNotify  release)
+{
+  LpStorage *self = g_atomic_rc_box_new0 (LpStorage);
+
+  self->data = data;
+  self->size = size;
+  self->device = g_object_ref (device);
+  self->read_only = read_only;
+  self->owner = owner;
+  self->release = release;
+
+  return self;
+}
+
+LpStorage *
+_lp_storage_ref (LpStorage *self)
+{
+  return g_atomic_rc_box_acquire (self);
+}
+
+static void
+storage_clear (gpointer data)
+{
+  LpStorage *self = data;
+
+  if (self->release != NULL)
+    self->release (self->owner);
+  else
+    _lp_device_release (self->device, self->data, self->size);
+  g_object_unref (self->device);
+}
+
+void
+_lp_storage_unref (LpStorage *self)
+{
+  g_atomic_rc_box_release_full (self, storage_clear);
+}
