@@ -23,4 +23,20 @@
 
 #include <lp/ops/lp-ops.h>
 
+#include <lp/data/lp-batch.h>
+#include <lp/data/lp-csv.h>
+#include <lp/data/lp-data-loader.h>
+#include <lp/data/lp-dataset.h>
+#include <lp/data/lp-idx.h>
+#include <lp/data/lp-npy.h>
+#include <lp/data/lp-safetensors.h>
+#include <lp/data/lp-subset.h>
+#include <lp/data/lp-tensor-dataset.h>
+
+#include <lp/metrics/lp-accuracy.h>
+#include <lp/metrics/lp-confusion-matrix.h>
+#include <lp/metrics/lp-mean-metric.h>
+#include <lp/metrics/lp-mean-squared-error.h>
+#include <lp/metrics/lp-metric.h>
+
 #undef LP_INSIDE
