@@ -42,7 +42,8 @@ void             lp_cast_policy_set_class     (LpCastPolicy    *self,
                                                const char      *operation,
                                                LpAutocastClass  autocast_class);
 LP_AVAILABLE_IN_ALL
-LpAutocastClass  lp_cast_policy_get_class     (LpCastPolicy    *self,
-                                               const char      *operation);
+LpAutocastClass  lp_cast_policy_lookup_class  (LpCastPolicy    *self,
+                                               const char      *operation,
+                                               LpAutocastClass  fallback);
 
 G_END_DECLS

@@ -20,6 +20,8 @@ struct _LpDeviceClass
   const LpKernelTable *kernels;
 };
 
+/* For devices that are part of the library: called before main, so it only notes them down. */
+void                 _lp_device_add_builtin (const char *name, LpDevice *(* create) (void), const char *description);
 const LpKernelTable *_lp_device_get_kernels (LpDevice *self);
 gpointer             _lp_device_allocate    (LpDevice *self, gsize size, GError **error);
 void                 _lp_device_release     (LpDevice *self, gpointer data, gsize size);

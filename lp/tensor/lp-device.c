@@ -36,6 +36,37 @@ static GMutex devices_lock;
 
 #define PRIV(self) ((LpDevicePrivate *) lp_device_get_instance_private (self))
 
+static struct
+{
+  const char *name;
+  LpDevice *(* create) (void);
+  const char *description;
+} builtins[4];
+
+static guint n_builtins;
+
+void
+_lp_device_add_builtin (const char *name,
+                        LpDevice   *(* create) (void),
+                        const char *description)
+{
+  g_assert (n_builtins < G_N_ELEMENTS (builtins));
+
+  builtins[n_builtins].name = name;
+  builtins[n_builtins].create = create;
+  builtins[n_builtins].description = description;
+  n_builtins++;
+}
+
+static GObject *
+create_builtin (const char  *name,
+                GVariant    *config,
+                gpointer     user_data,
+                GError     **error)
+{
+  return G_OBJECT (builtins[GPOINTER_TO_UINT (user_data)].create ());
+}
+
 static void
 lp_device_registry_class_init (LpDeviceRegistryClass *klass)
 {
@@ -151,6 +182,14 @@ lp_device_registry_get_default (void)
     {
       LpDeviceRegistry *self = g_object_new (LP_TYPE_DEVICE_REGISTRY, "kind", "device", "object-type", LP_TYPE_DEVICE, NULL);
 
+      for (guint i = 0; i < n_builtins; i++)
+        {
+          g_autoptr (LpRegistryEntry) entry =
+            lp_registry_entry_new_factory (builtins[i].name, create_builtin, GUINT_TO_POINTER (i), NULL,
+                                           builtins[i].description);
+
+          lp_registry_add (LP_REGISTRY (self), entry, NULL);
+        }
       g_once_init_leave (&instance, (gsize) self);
     }
 

@@ -11,7 +11,8 @@ _lp_storage_new (LpDevice  *device,
   if (data == NULL)
     return NULL;
 
-  self = g_atomic_rc_box_new0 (LpStorage);
+  self = g_new0 (LpStorage, 1);
+  g_atomic_ref_count_init (&self->ref_count);
   self->data = data;
   self->size = MAX (size, 1);
   self->device = g_object_ref (device);
@@ -27,8 +28,9 @@ _lp_storage_new_wrap (LpDevice       *device,
                       gpointer        owner,
                       GDestroyNotify  release)
 {
-  LpStorage *self = g_atomic_rc_box_new0 (LpStorage);
+  LpStorage *self = g_new0 (LpStorage, 1);
 
+  g_atomic_ref_count_init (&self->ref_count);
   self->data = data;
   self->size = size;
   self->device = g_object_ref (device);
@@ -42,23 +44,26 @@ _lp_storage_new_wrap (LpDevice       *device,
 LpStorage *
 _lp_storage_ref (LpStorage *self)
 {
-  return g_atomic_rc_box_acquire (self);
+  g_atomic_ref_count_inc (&self->ref_count);
+  return self;
 }
 
-static void
-storage_clear (gpointer data)
+gboolean
+_lp_storage_is_shared (LpStorage *self)
 {
-  LpStorage *self = data;
+  return !g_atomic_ref_count_compare (&self->ref_count, 1);
+}
+
+void
+_lp_storage_unref (LpStorage *self)
+{
+  if (!g_atomic_ref_count_dec (&self->ref_count))
+    return;
 
   if (self->release != NULL)
     self->release (self->owner);
   else
     _lp_device_release (self->device, self->data, self->size);
   g_object_unref (self->device);
-}
-
-void
-_lp_storage_unref (LpStorage *self)
-{
-  g_atomic_rc_box_release_full (self, storage_clear);
+  g_free (self);
 }

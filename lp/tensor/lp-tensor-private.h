@@ -8,6 +8,7 @@ G_BEGIN_DECLS
 /* A run of memory on one device. @release frees it when it did not come from the device's allocator. */
 typedef struct
 {
+  gatomicrefcount ref_count;
   guint8        *data;
   gsize          size;
   LpDevice      *device;
@@ -22,6 +23,7 @@ LpStorage *_lp_storage_new_wrap (LpDevice *device, gpointer data, gsize size, gb
                                  gpointer owner, GDestroyNotify release);
 LpStorage *_lp_storage_ref      (LpStorage *self);
 void       _lp_storage_unref    (LpStorage *self);
+gboolean   _lp_storage_is_shared (LpStorage *self);
 
 /* Autograd's part of a tensor, opaque down here: a node of the tape, freed with the tensor. */
 typedef struct _LpNode LpNode;
