@@ -23,6 +23,33 @@
 
 #include <lp/ops/lp-ops.h>
 
+#include <lp/parallel/lp-single-strategy.h>
+#include <lp/parallel/lp-strategy-registry.h>
+#include <lp/parallel/lp-strategy.h>
+
+#include <lp/nn/lp-avg-pool2d.h>
+#include <lp/nn/lp-batch-norm2d.h>
+#include <lp/nn/lp-conv2d.h>
+#include <lp/nn/lp-dropout.h>
+#include <lp/nn/lp-flatten.h>
+#include <lp/nn/lp-gelu.h>
+#include <lp/nn/lp-init.h>
+#include <lp/nn/lp-linear.h>
+#include <lp/nn/lp-max-pool2d.h>
+#include <lp/nn/lp-module.h>
+#include <lp/nn/lp-relu.h>
+#include <lp/nn/lp-sequential.h>
+
+#include <lp/optim/lp-adamw.h>
+#include <lp/optim/lp-cosine-lr.h>
+#include <lp/optim/lp-lr-scheduler.h>
+#include <lp/optim/lp-optimizer.h>
+#include <lp/optim/lp-param-group.h>
+#include <lp/optim/lp-sgd.h>
+#include <lp/optim/lp-step-closure.h>
+#include <lp/optim/lp-step-lr.h>
+#include <lp/optim/lp-warmup-lr.h>
+
 #include <lp/data/lp-batch.h>
 #include <lp/data/lp-csv.h>
 #include <lp/data/lp-data-loader.h>
@@ -38,5 +65,17 @@
 #include <lp/metrics/lp-mean-metric.h>
 #include <lp/metrics/lp-mean-squared-error.h>
 #include <lp/metrics/lp-metric.h>
+
+#include <lp/precision/lp-double-precision-plugin.h>
+#include <lp/precision/lp-full-precision-plugin.h>
+#include <lp/precision/lp-grad-scaler.h>
+#include <lp/precision/lp-half-precision-plugin.h>
+#include <lp/precision/lp-mixed-precision-plugin.h>
+#include <lp/precision/lp-precision-context.h>
+#include <lp/precision/lp-precision-error.h>
+#include <lp/precision/lp-precision-plugin.h>
+#include <lp/precision/lp-precision-registry.h>
+#include <lp/precision/lp-precision-state.h>
+#include <lp/precision/lp-precision-traits.h>
 
 #undef LP_INSIDE

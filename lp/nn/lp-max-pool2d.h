@@ -1,0 +1,29 @@
+#pragma once
+
+#if !defined (LP_INSIDE) && !defined (LP_COMPILATION)
+#error "Only <lp/lp.h> can be included directly."
+#endif
+
+#include <lp/nn/lp-module.h>
+
+G_BEGIN_DECLS
+
+#define LP_TYPE_MAX_POOL2D (lp_max_pool2d_get_type ())
+
+LP_AVAILABLE_IN_ALL
+G_DECLARE_FINAL_TYPE (LpMaxPool2d, lp_max_pool2d, LP, MAX_POOL2D, LpModule)
+
+LP_AVAILABLE_IN_ALL
+LpModule *lp_max_pool2d_new             (gint kernel_size);
+LP_AVAILABLE_IN_ALL
+LpModule *lp_max_pool2d_new_full        (gint kernel_size,
+                                        gint stride,
+                                        gint padding);
+LP_AVAILABLE_IN_ALL
+gint      lp_max_pool2d_get_kernel_size (LpMaxPool2d *self);
+LP_AVAILABLE_IN_ALL
+gint      lp_max_pool2d_get_stride      (LpMaxPool2d *self);
+LP_AVAILABLE_IN_ALL
+gint      lp_max_pool2d_get_padding     (LpMaxPool2d *self);
+
+G_END_DECLS
