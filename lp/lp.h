@@ -78,4 +78,17 @@
 #include <lp/precision/lp-precision-state.h>
 #include <lp/precision/lp-precision-traits.h>
 
+#include <lp/trainer/lp-callback.h>
+#include <lp/trainer/lp-csv-logger.h>
+#include <lp/trainer/lp-early-stopping.h>
+#include <lp/trainer/lp-fabric.h>
+#include <lp/trainer/lp-logger.h>
+#include <lp/trainer/lp-model.h>
+#include <lp/trainer/lp-model-checkpoint.h>
+#include <lp/trainer/lp-optimizer-config.h>
+#include <lp/trainer/lp-progress-bar.h>
+#include <lp/trainer/lp-tensor-board-logger.h>
+#include <lp/trainer/lp-trainer.h>
+#include <lp/trainer/lp-trainer-types.h>
+
 #undef LP_INSIDE
