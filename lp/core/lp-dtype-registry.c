@@ -1,6 +1,7 @@
 #include <lp/core/lp-dtype-registry.h>
 
 #include <lp/core/lp-dtype-private.h>
+#include <lp/core/lp-registry-private.h>
 
 /**
  * LpDTypeRegistry:
@@ -77,7 +78,7 @@ lp_dtype_registry_get_default (void)
             lp_registry_entry_new_factory (lp_dtype_get_name (_lp_dtype_from_scalar (i)), get_native,
                                            GINT_TO_POINTER (i), NULL, descriptions[i]);
 
-          lp_registry_add (LP_REGISTRY (self), entry, NULL);
+          _lp_registry_add_builtin (LP_REGISTRY (self), entry);
         }
       g_once_init_leave (&instance, (gsize) self);
     }

@@ -1,6 +1,7 @@
 #include <lp/tensor/lp-device-private.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-registry-private.h>
 
 /**
  * LpDevice:
@@ -188,7 +189,7 @@ lp_device_registry_get_default (void)
             lp_registry_entry_new_factory (builtins[i].name, create_builtin, GUINT_TO_POINTER (i), NULL,
                                            builtins[i].description);
 
-          lp_registry_add (LP_REGISTRY (self), entry, NULL);
+          _lp_registry_add_builtin (LP_REGISTRY (self), entry);
         }
       g_once_init_leave (&instance, (gsize) self);
     }
