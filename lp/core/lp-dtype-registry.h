@@ -16,5 +16,8 @@ G_DECLARE_FINAL_TYPE (LpDTypeRegistry, lp_dtype_registry, LP, DTYPE_REGISTRY, Lp
 
 LP_AVAILABLE_IN_ALL
 LpDTypeRegistry *lp_dtype_registry_get_default (void);
+LP_AVAILABLE_IN_ALL
+LpDType         *lp_dtype_lookup               (const char  *name,
+                                                GError     **error);
 
 G_END_DECLS
