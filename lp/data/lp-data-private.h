@@ -1,0 +1,43 @@
+#pragma once
+
+#include <lp/data/lp-dataset.h>
+
+G_BEGIN_DECLS
+
+LpBatch *_lp_dataset_check_result (LpDataset  *self,
+                                   const char *method,
+                                   LpBatch    *batch,
+                                   GError     *local,
+                                   GError    **error);
+
+/* The numbers from 0 to @length - 1 in an order that depends on @seed and @stream only. */
+gint64  *_lp_permutation          (gint64      length,
+                                   guint64     seed,
+                                   guint64     stream);
+
+/* Rows of @source along axis 0, on the calling thread. */
+LpTensor *_lp_take_rows           (LpTensor      *source,
+                                   const gint64  *rows,
+                                   gint64         n_rows,
+                                   GError       **error);
+
+/* Maps a file; LP_ERROR_IO when it can't be opened. */
+GBytes  *_lp_map_file             (const char  *path,
+                                   GError     **error);
+
+/* Writes @parts (GBytes), one after the other, to a temporary file beside @path, syncs it and renames it to @path. Whatever goes
+ * wrong, @path is what it was before. */
+gboolean _lp_write_file           (const char  *path,
+                                   GPtrArray   *parts,
+                                   GError     **error);
+
+/* Syncs the folder that holds @path, so that a rename in it is there to stay. */
+void     _lp_sync_parent          (const char  *path);
+
+/* Sets LP_ERROR_FORMAT: "FILE: message". */
+void     _lp_set_format_error     (GError     **error,
+                                   const char  *path,
+                                   const char  *format,
+                                   ...) G_GNUC_PRINTF (3, 4);
+
+G_END_DECLS
