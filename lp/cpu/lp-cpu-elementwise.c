@@ -2,6 +2,16 @@
 
 #include "lp-cpu-private.h"
 
+const gboolean _lp_unary_needs_output[LP_N_UNARY] = {
+  [LP_UNARY_RELU] = TRUE,
+  [LP_UNARY_TANH] = TRUE,
+  [LP_UNARY_SIGMOID] = TRUE,
+  [LP_UNARY_EXP] = TRUE,
+  [LP_UNARY_SQRT] = TRUE,
+  [LP_UNARY_RSQRT] = TRUE,
+  [LP_UNARY_RECIPROCAL] = TRUE,
+};
+
 gboolean
 _lp_cpu_fill (const LpArray *y, double value, GError **error)
 {

@@ -71,7 +71,8 @@ struct _LpCpuOperand
   const guint8 *data;
   LpScalar      scalar;
   gint64        row_stride, k_stride;
-  gpointer      extra;
+  gint64        origin, channel;      /* of convolutions: first position and first channel */
+  gconstpointer extra;
 };
 
 typedef struct
