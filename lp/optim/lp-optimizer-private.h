@@ -1,0 +1,53 @@
+#pragma once
+
+#include <lp/optim/lp-optimizer.h>
+#include <lp/optim/lp-param-group-private.h>
+
+G_BEGIN_DECLS
+
+typedef struct
+{
+  GPtrArray *groups;
+  LpTensor  *grad_scale;
+  LpTensor  *found_inf;
+  LpTensor  *clip_coefficient;
+  gint64     step_count;
+  GError    *problem;       /* of construction */
+
+  /* The sum of squares of the gradients, good while the mark is theirs. */
+  double     sum_squares;
+  guint64    mark;
+  gboolean   has_sum;
+} LpOptimizerData;
+
+LpOptimizerData *_lp_optimizer_get_data      (LpOptimizer *self);
+
+/* The defaults of the virtual functions. */
+LpState         *_lp_optimizer_real_save_state (LpOptimizer *self, GError **error);
+gboolean         _lp_optimizer_real_load_state (LpOptimizer *self, LpState *state, GError **error);
+
+/* LP_ERROR_STATE and the like before anything can be done. */
+gboolean         _lp_optimizer_check         (LpOptimizer *self, GError **error);
+gboolean         _lp_optimizer_gather        (LpOptimizer *self, GError **error);
+/* Reads a scalar on the device: TRUE when it is set and not 0. */
+gboolean         _lp_optimizer_has_found_inf (LpOptimizer *self);
+/* Multiplies all gradients in place. */
+gboolean         _lp_optimizer_multiply      (LpOptimizer *self, LpTensor *factor, GError **error);
+
+/* Adds the parameters as the first group; what is wrong with them is reported later. */
+void             _lp_optimizer_take_group    (LpOptimizer *self, LpParamGroup *group);
+
+/* The part of the fused arguments that all optimizers share. */
+gboolean         _lp_optimizer_fill_args     (LpOptimizer *self, LpParamGroup *group, guint index, guint n_moments,
+                                              LpFusedStepArgs *args, GError **error);
+/* After the kernel ran: versions, 16-bit copies, encoded weights. */
+gboolean         _lp_optimizer_finish_slot   (LpOptimizer *self, LpParamGroup *group, guint index, GError **error);
+
+/* Numbers of saved state, however they were boxed on their way through a file. */
+gboolean         _lp_variant_to_double       (GVariant *variant, double *value);
+gboolean         _lp_state_get_number        (LpState *state, const char *name, double *value);
+/* NULL when there are not exactly @n. */
+double          *_lp_state_dup_numbers       (LpState *state, const char *name, gsize n);
+GVariant        *_lp_variant_new_doubles     (const double *values, gsize n);
+
+G_END_DECLS

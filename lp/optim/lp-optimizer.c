@@ -1,0 +1,633 @@
+#include <lp/optim/lp-optimizer-private.h>
+
+#include <math.h>
+
+#include <lp/autograd/lp-grad-mode.h>
+#include <lp/core/lp-error.h>
+
+/**
+ * LpOptimizer:
+ *
+ * Changes parameters along their gradients.
+ *
+ * A subclass overrides step_group and updates the masters of the group, see [method@ParamGroup.dup_masters], from their
+ * gradients. It need not know about gradient scales, skipped steps, clipping, encoded weights or rounding: the base
+ * class sees to them. What it keeps beside the parameters it saves in save_state, chaining up.
+ */
+
+G_DEFINE_ENUM_TYPE (LpStepResult, lp_step_result,
+                    G_DEFINE_ENUM_VALUE (LP_STEP_FAILED, "failed"),
+                    G_DEFINE_ENUM_VALUE (LP_STEP_APPLIED, "applied"),
+                    G_DEFINE_ENUM_VALUE (LP_STEP_SKIPPED, "skipped"),
+                    G_DEFINE_ENUM_VALUE (LP_STEP_DEFERRED, "deferred"))
+
+G_DEFINE_ENUM_TYPE (LpClipAlgorithm, lp_clip_algorithm,
+                    G_DEFINE_ENUM_VALUE (LP_CLIP_NORM, "norm"),
+                    G_DEFINE_ENUM_VALUE (LP_CLIP_VALUE, "value"))
+
+typedef LpOptimizerData LpOptimizerPrivate;
+
+G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (LpOptimizer, lp_optimizer, G_TYPE_OBJECT)
+
+enum
+{
+  PROP_0,
+  PROP_LR,
+  N_PROPS
+};
+
+static GParamSpec *properties[N_PROPS];
+
+LpOptimizerData *
+_lp_optimizer_get_data (LpOptimizer *self)
+{
+  return lp_optimizer_get_instance_private (self);
+}
+
+static gboolean
+lp_optimizer_real_step_group (LpOptimizer   *self,
+                              LpParamGroup  *group,
+                              GError       **error)
+{
+  g_set_error (error, LP_ERROR, LP_ERROR_NOT_SUPPORTED, "%s does not implement step_group", G_OBJECT_TYPE_NAME (self));
+  return FALSE;
+}
+
+static gboolean
+lp_optimizer_real_scales_gradients (LpOptimizer *self)
+{
+  return FALSE;
+}
+
+static void
+lp_optimizer_get_property (GObject    *object,
+                           guint       prop_id,
+                           GValue     *value,
+                           GParamSpec *pspec)
+{
+  switch (prop_id)
+    {
+    case PROP_LR:
+      g_value_set_double (value, lp_optimizer_get_lr (LP_OPTIMIZER (object)));
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
+    }
+}
+
+static void
+lp_optimizer_set_property (GObject      *object,
+                           guint         prop_id,
+                           const GValue *value,
+                           GParamSpec   *pspec)
+{
+  switch (prop_id)
+    {
+    case PROP_LR:
+      lp_optimizer_set_lr (LP_OPTIMIZER (object), g_value_get_double (value));
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
+    }
+}
+
+static void
+lp_optimizer_finalize (GObject *object)
+{
+  LpOptimizerData *data = _lp_optimizer_get_data (LP_OPTIMIZER (object));
+
+  g_ptr_array_unref (data->groups);
+  g_clear_object (&data->grad_scale);
+  g_clear_object (&data->found_inf);
+  g_clear_object (&data->clip_coefficient);
+  g_clear_error (&data->problem);
+
+  G_OBJECT_CLASS (lp_optimizer_parent_class)->finalize (object);
+}
+
+static void
+lp_optimizer_class_init (LpOptimizerClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->get_property = lp_optimizer_get_property;
+  object_class->set_property = lp_optimizer_set_property;
+  object_class->finalize = lp_optimizer_finalize;
+  klass->step_group = lp_optimizer_real_step_group;
+  klass->save_state = _lp_optimizer_real_save_state;
+  klass->load_state = _lp_optimizer_real_load_state;
+  klass->scales_gradients = lp_optimizer_real_scales_gradients;
+
+  /**
+   * LpOptimizer:lr: (getter get_lr) (setter set_lr)
+   *
+   * The learning rate of the first group; setting it sets that of all groups, and what schedules multiply.
+   */
+  properties[PROP_LR] = g_param_spec_double ("lr", NULL, NULL, -G_MAXDOUBLE, G_MAXDOUBLE, 0,
+                                             G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  g_object_class_install_properties (object_class, N_PROPS, properties);
+}
+
+static void
+lp_optimizer_init (LpOptimizer *self)
+{
+  _lp_optimizer_get_data (self)->groups = g_ptr_array_new_with_free_func (g_object_unref);
+}
+
+static gboolean
+has_parameter (LpOptimizerData *data,
+               gpointer         parameter)
+{
+  for (guint i = 0; i < data->groups->len; i++)
+    {
+      LpParamGroup *group = g_ptr_array_index (data->groups, i);
+
+      if (g_ptr_array_find (group->parameters, parameter, NULL))
+        return TRUE;
+    }
+
+  return FALSE;
+}
+
+static gboolean
+check_parameter (LpOptimizer  *self,
+                 LpParamGroup *group,
+                 guint         i,
+                 GError      **error)
+{
+  LpTensor *parameter = g_ptr_array_index (group->parameters, i);
+  guint first;
+
+  if (!LP_IS_TENSOR (parameter) || !lp_dtype_is_floating (parameter->array.dtype) || parameter->node != NULL)
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT,
+                   "Parameter %u can't be trained: only floating tensors that are no results of operations can", i);
+      return FALSE;
+    }
+  if (has_parameter (_lp_optimizer_get_data (self), parameter) ||
+      (g_ptr_array_find (group->parameters, parameter, &first) && first < i))
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_EXISTS, "Parameter %u is in the optimizer already", i);
+      return FALSE;
+    }
+
+  return TRUE;
+}
+
+/**
+ * lp_optimizer_add_group:
+ * @self: an optimizer
+ * @group: a group of parameters that no other group has
+ * @error: return location for an error
+ *
+ * Adds parameters.
+ *
+ * Returns: %TRUE on success. Errors: %LP_ERROR_ARGUMENT for no parameters, or one that can't be trained;
+ *   %LP_ERROR_EXISTS for one that is in the optimizer already
+ */
+gboolean
+lp_optimizer_add_group (LpOptimizer   *self,
+                        LpParamGroup  *group,
+                        GError       **error)
+{
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), FALSE);
+  g_return_val_if_fail (LP_IS_PARAM_GROUP (group), FALSE);
+
+  if (group->parameters->len == 0)
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "A group of a %s needs at least one parameter",
+                   G_OBJECT_TYPE_NAME (self));
+      return FALSE;
+    }
+  for (guint i = 0; i < group->parameters->len; i++)
+    if (!check_parameter (self, group, i, error))
+      return FALSE;
+
+  g_ptr_array_add (_lp_optimizer_get_data (self)->groups, g_object_ref (group));
+
+  return TRUE;
+}
+
+void
+_lp_optimizer_take_group (LpOptimizer  *self,
+                          LpParamGroup *group)
+{
+  LpOptimizerData *data = _lp_optimizer_get_data (self);
+
+  lp_optimizer_add_group (self, group, &data->problem);
+  g_object_unref (group);
+}
+
+gboolean
+_lp_optimizer_check (LpOptimizer  *self,
+                     GError      **error)
+{
+  LpOptimizerData *data = _lp_optimizer_get_data (self);
+
+  if (G_UNLIKELY (data->problem != NULL))
+    {
+      if (error != NULL)
+        *error = g_error_copy (data->problem);
+      return FALSE;
+    }
+  if (G_LIKELY (data->groups->len > 0))
+    return TRUE;
+
+  g_set_error (error, LP_ERROR, LP_ERROR_STATE, "The %s has no parameters", G_OBJECT_TYPE_NAME (self));
+  return FALSE;
+}
+
+/**
+ * lp_optimizer_get_n_groups:
+ * @self: an optimizer
+ *
+ * Counts the groups of parameters.
+ *
+ * Returns: their number
+ */
+guint
+lp_optimizer_get_n_groups (LpOptimizer *self)
+{
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), 0);
+
+  return _lp_optimizer_get_data (self)->groups->len;
+}
+
+/**
+ * lp_optimizer_get_group:
+ * @self: an optimizer
+ * @index: a position
+ *
+ * Gets a group.
+ *
+ * Returns: (transfer none) (nullable): the group, or %NULL past the end
+ */
+LpParamGroup *
+lp_optimizer_get_group (LpOptimizer *self,
+                        guint        index)
+{
+  LpOptimizerData *data;
+
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), NULL);
+
+  data = _lp_optimizer_get_data (self);
+
+  return index < data->groups->len ? g_ptr_array_index (data->groups, index) : NULL;
+}
+
+/**
+ * lp_optimizer_dup_parameters:
+ * @self: an optimizer
+ *
+ * Gets the parameters of all groups.
+ *
+ * Returns: (transfer full) (element-type LpTensor): the parameters
+ */
+GPtrArray *
+lp_optimizer_dup_parameters (LpOptimizer *self)
+{
+  LpOptimizerData *data;
+  GPtrArray *parameters;
+
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), NULL);
+
+  data = _lp_optimizer_get_data (self);
+  parameters = g_ptr_array_new_with_free_func (g_object_unref);
+  for (guint i = 0; i < data->groups->len; i++)
+    g_ptr_array_extend_and_steal (parameters, lp_param_group_dup_parameters (g_ptr_array_index (data->groups, i)));
+
+  return parameters;
+}
+
+/**
+ * lp_optimizer_get_lr:
+ * @self: an optimizer
+ *
+ * Gets the learning rate of the first group.
+ *
+ * Returns: the learning rate, or 0 without groups
+ */
+double
+lp_optimizer_get_lr (LpOptimizer *self)
+{
+  LpParamGroup *group;
+
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), 0);
+
+  group = lp_optimizer_get_group (self, 0);
+
+  return group != NULL ? group->lr : 0;
+}
+
+/**
+ * lp_optimizer_set_lr:
+ * @self: an optimizer
+ * @lr: the learning rate
+ *
+ * Sets the learning rate of all groups, and what schedules multiply.
+ */
+void
+lp_optimizer_set_lr (LpOptimizer *self,
+                     double       lr)
+{
+  LpOptimizerData *data;
+
+  g_return_if_fail (LP_IS_OPTIMIZER (self));
+
+  data = _lp_optimizer_get_data (self);
+  for (guint i = 0; i < data->groups->len; i++)
+    {
+      lp_param_group_set_lr (g_ptr_array_index (data->groups, i), lr);
+      lp_param_group_set_base_lr (g_ptr_array_index (data->groups, i), lr);
+    }
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_LR]);
+}
+
+/**
+ * lp_optimizer_get_step_count:
+ * @self: an optimizer
+ *
+ * Counts the steps that were applied.
+ *
+ * Returns: their number
+ */
+gint64
+lp_optimizer_get_step_count (LpOptimizer *self)
+{
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), 0);
+
+  return _lp_optimizer_get_data (self)->step_count;
+}
+
+/**
+ * lp_optimizer_scales_gradients:
+ * @self: an optimizer
+ *
+ * Finds out whether step_group itself multiplies by the gradient scale and the clip coefficient and looks at found-inf.
+ *
+ * Returns: whether it does
+ */
+gboolean
+lp_optimizer_scales_gradients (LpOptimizer *self)
+{
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), FALSE);
+
+  return LP_OPTIMIZER_GET_CLASS (self)->scales_gradients (self);
+}
+
+/**
+ * lp_optimizer_step_group:
+ * @self: an optimizer
+ * @group: a group of it
+ * @error: return location for an error
+ *
+ * Updates the masters of one group. Programs call [method@Optimizer.step].
+ *
+ * Returns: %TRUE on success. Errors: those of the optimizer; %LP_ERROR_SUBCLASS for a failure without an error
+ */
+gboolean
+lp_optimizer_step_group (LpOptimizer   *self,
+                         LpParamGroup  *group,
+                         GError       **error)
+{
+  GError *local = NULL;
+  gboolean ok;
+
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), FALSE);
+  g_return_val_if_fail (LP_IS_PARAM_GROUP (group), FALSE);
+
+  ok = LP_OPTIMIZER_GET_CLASS (self)->step_group (self, group, &local);
+  if (ok && local == NULL)
+    return TRUE;
+
+  if (local == NULL)
+    g_set_error (&local, LP_ERROR, LP_ERROR_SUBCLASS, "%s.step_group returned FALSE without an error",
+                 G_OBJECT_TYPE_NAME (self));
+  g_propagate_error (error, local);
+
+  return FALSE;
+}
+
+/* What a subclass that knows masters only has left to do. */
+static gboolean
+store_group (LpParamGroup  *group,
+             GError       **error)
+{
+  for (guint i = 0; i < group->slots->len; i++)
+    {
+      LpParamSlot *slot = _lp_param_group_get_slot (group, i);
+
+      if (!slot->present)
+        continue;
+      slot->step++;
+      if (!_lp_param_group_store (group, slot, i, error))
+        return FALSE;
+    }
+
+  return TRUE;
+}
+
+static gboolean
+step_groups (LpOptimizer  *self,
+             gboolean      fused,
+             GError      **error)
+{
+  LpOptimizerData *data = _lp_optimizer_get_data (self);
+
+  for (guint i = 0; i < data->groups->len; i++)
+    {
+      LpParamGroup *group = g_ptr_array_index (data->groups, i);
+
+      if (!isfinite (group->lr) || group->lr < 0 || !isfinite (group->weight_decay) || group->weight_decay < 0)
+        {
+          g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT,
+                       "Learning rate %g and weight decay %g of group %u have to be at least 0", group->lr,
+                       group->weight_decay, i);
+          return FALSE;
+        }
+      if (!lp_optimizer_step_group (self, group, error) || (!fused && !store_group (group, error)))
+        return FALSE;
+    }
+
+  return TRUE;
+}
+
+static gboolean
+run_closure (LpStepClosure  *closure,
+             GError        **error)
+{
+  g_autoptr (LpTensor) loss = closure != NULL ? lp_step_closure_run (closure, error) : NULL;
+
+  return closure == NULL || loss != NULL;
+}
+
+/* What was set for one step is used up by it. */
+static void
+forget_scalars (LpOptimizer *self)
+{
+  LpOptimizerData *data = _lp_optimizer_get_data (self);
+
+  g_clear_object (&data->grad_scale);
+  g_clear_object (&data->found_inf);
+  g_clear_object (&data->clip_coefficient);
+  data->has_sum = FALSE;
+}
+
+static LpStepResult
+apply (LpOptimizer  *self,
+       GError      **error)
+{
+  LpOptimizerData *data = _lp_optimizer_get_data (self);
+  gboolean fused = lp_optimizer_scales_gradients (self);
+  gboolean ok;
+
+  if (_lp_optimizer_has_found_inf (self))
+    return LP_STEP_SKIPPED;
+
+  lp_grad_mode_push (FALSE);
+  ok = fused || (_lp_optimizer_multiply (self, data->grad_scale, error) &&
+                 _lp_optimizer_multiply (self, data->clip_coefficient, error));
+  ok = ok && step_groups (self, fused, error);
+  lp_grad_mode_pop ();
+  if (!ok)
+    return LP_STEP_FAILED;
+
+  data->step_count++;
+
+  return LP_STEP_APPLIED;
+}
+
+/**
+ * lp_optimizer_step:
+ * @self: an optimizer
+ * @closure: (nullable): computes the gradients first
+ * @error: return location for an error
+ *
+ * Updates the parameters that have a gradient. The gradients are multiplied by the gradient scale and the clip
+ * coefficient, and nothing is changed if found-inf is not zero. These three are used up by the step.
+ *
+ * Returns: what became of the step. Errors: those of the optimizer and of @closure; %LP_ERROR_STATE without parameters
+ *   or for a parameter that was converted after the first step; %LP_ERROR_ARGUMENT for a negative learning rate
+ */
+LpStepResult
+lp_optimizer_step (LpOptimizer    *self,
+                   LpStepClosure  *closure,
+                   GError        **error)
+{
+  LpStepResult result = LP_STEP_FAILED;
+
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), LP_STEP_FAILED);
+  g_return_val_if_fail (closure == NULL || LP_IS_STEP_CLOSURE (closure), LP_STEP_FAILED);
+
+  if (_lp_optimizer_check (self, error) && run_closure (closure, error) && _lp_optimizer_gather (self, error))
+    result = apply (self, error);
+  forget_scalars (self);
+
+  return result;
+}
+
+/**
+ * lp_optimizer_zero_grad:
+ * @self: an optimizer
+ * @error: return location for an error
+ *
+ * Clears the gradients. Until backward adds to them they are zero, and a step leaves parameters alone that it didn't
+ * reach.
+ *
+ * Returns: %TRUE on success. Errors: as for [method@Optimizer.step]
+ */
+gboolean
+lp_optimizer_zero_grad (LpOptimizer  *self,
+                        GError      **error)
+{
+  LpOptimizerData *data;
+
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), FALSE);
+
+  if (!_lp_optimizer_check (self, error))
+    return FALSE;
+
+  data = _lp_optimizer_get_data (self);
+  data->has_sum = FALSE;
+  for (guint i = 0; i < data->groups->len; i++)
+    if (!_lp_param_group_zero_grad (g_ptr_array_index (data->groups, i), error))
+      return FALSE;
+
+  return TRUE;
+}
+
+gboolean
+_lp_optimizer_fill_args (LpOptimizer      *self,
+                         LpParamGroup     *group,
+                         guint             index,
+                         guint             n_moments,
+                         LpFusedStepArgs  *args,
+                         GError          **error)
+{
+  LpOptimizerData *data = _lp_optimizer_get_data (self);
+  LpParamSlot *slot = _lp_param_group_get_slot (group, index);
+  LpTensor *parameter = slot->parameter;
+  gboolean direct = parameter->array.scalar != LP_SCALAR_ENCODED && _lp_array_is_contiguous (&parameter->array);
+  LpTensor *weight = direct ? parameter : slot->master;
+  LpTensor *low = direct && slot->master == NULL ? parameter->low : NULL;
+  gpointer *moments[LP_N_MOMENTS] = { &args->moment1, &args->moment2 };
+
+  if (!_lp_tensor_check_writable (weight, error))
+    return FALSE;
+
+  args->n = slot->n;
+  args->weight = weight->array.data;
+  args->weight_scalar = weight->array.scalar;
+  args->master = direct && slot->master != NULL ? slot->master->array.data : NULL;
+  args->grad = slot->grad->array.data;
+  args->grad_scalar = slot->grad->array.scalar;
+  if (low != NULL && _lp_array_is_contiguous (&low->array) && _lp_scalar_sizes[low->array.scalar] == 2)
+    {
+      args->weight16 = (guint16 *) low->array.data;
+      args->weight16_scalar = low->array.scalar;
+    }
+  args->grad_scale = data->grad_scale != NULL ? (const float *) data->grad_scale->array.data : NULL;
+  args->clip = data->clip_coefficient != NULL ? (const float *) data->clip_coefficient->array.data : NULL;
+  args->found_inf = data->found_inf != NULL ? (const float *) data->found_inf->array.data : NULL;
+  args->stochastic = group->stochastic_rounding;
+  args->random.seed = lp_generator_get_seed (lp_generator_get_default ());
+  args->random.stream = ((guint64) 1 << 63) | index;
+  args->random.offset = (guint64) slot->step * ((slot->n + 3) / 4);
+  args->lr = group->lr;
+  args->weight_decay = group->weight_decay;
+
+  for (guint i = 0; i < n_moments; i++)
+    {
+      LpTensor *moment = _lp_param_group_get_moment (group, slot->bucket, i, error);
+
+      if (moment == NULL)
+        return FALSE;
+      *moments[i] = moment->array.data + slot->offset * _lp_scalar_sizes[moment->array.scalar];
+    }
+
+  return TRUE;
+}
+
+gboolean
+_lp_optimizer_finish_slot (LpOptimizer   *self,
+                           LpParamGroup  *group,
+                           guint          index,
+                           GError       **error)
+{
+  LpParamSlot *slot = _lp_param_group_get_slot (group, index);
+  LpTensor *parameter = slot->parameter;
+  gboolean direct = parameter->array.scalar != LP_SCALAR_ENCODED && _lp_array_is_contiguous (&parameter->array);
+
+  slot->step++;
+  if (!direct)
+    return _lp_param_group_store (group, slot, index, error);
+
+  _lp_tensor_changed (parameter);
+  if (slot->master != NULL)
+    g_clear_object (&parameter->low);
+  else if (parameter->low != NULL)
+    parameter->low_version = parameter->storage->version;
+
+  return TRUE;
+}
