@@ -23,6 +23,9 @@ typedef struct
 void _lp_cpu_product_run (const LpCpuProduct *self, gint64 n_batch,
                           void (* prepare) (LpCpuProduct *product, gint64 i, gconstpointer data), gconstpointer data);
 
+/* Bias and activation, in place, on a part of D that is in the compute type with unit column stride. */
+void _lp_cpu_product_finish (const LpCpuProduct *self, gint64 m0, gint64 m, gint64 n0, gint64 n);
+
 /* Products with a single row or column. FALSE without doing anything for any other. */
 gboolean _lp_cpu_gemv (const LpCpuProduct *product);
 

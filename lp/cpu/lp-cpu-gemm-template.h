@@ -88,7 +88,7 @@ F (tile) (const LpCpuOperand *a, const LpCpuOperand *b, const LpCpuTile *t, void
     {
       const int nc = (int) MIN (LP_GEMM_NC, t->n - n);
 
-      for (gint64 k = 0; k < t->k; k += LP_GEMM_KC)
+      for (gint64 k = 0; k == 0 || k < t->k; k += LP_GEMM_KC)
         {
           const int kc = (int) MIN (LP_GEMM_KC, t->k - k);
           const T beta = k == 0 ? (T) t->beta : 1;

@@ -93,7 +93,7 @@ run_native (const LpGemmArgs *args)
   if (n_batch == 0 || product.m == 0 || product.n == 0)
     return TRUE;
   load_bias (args, &product);
-  if (n_batch == 1 && (_lp_cpu_gemv (&product) || _lp_cpu_onednn_gemm (&product)))
+  if (n_batch == 1 && (_lp_cpu_onednn_gemm (&product) || _lp_cpu_gemv (&product)))
     return TRUE;
   _lp_cpu_product_run (&product, n_batch, prepare_batch, args);
   return TRUE;

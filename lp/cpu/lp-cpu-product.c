@@ -62,6 +62,15 @@ d_address (const LpCpuProduct *self, gint64 m, gint64 n)
   return self->d + (m * self->d_row_stride + n * self->d_column_stride) * (gint64) _lp_scalar_sizes[self->d_scalar];
 }
 
+void
+_lp_cpu_product_finish (const LpCpuProduct *self, gint64 m0, gint64 m, gint64 n0, gint64 n)
+{
+  if (self->bias == NULL && self->activation == LP_ACTIVATION_NONE)
+    return;
+  for (gint64 i = 0; i < m; i++)
+    finish_row (self, m0 + i, n0, n, d_address (self, m0 + i, n0));
+}
+
 static gsize
 pack_size (const LpCpuProduct *self, gint64 rows)
 {
@@ -83,10 +92,7 @@ tile_direct (const LpCpuProduct *self, LpCpuTile *tile)
   tile->d = d_address (self, tile->m0, tile->n0);
   tile->ldd = self->d_row_stride;
   compute_tile (self, tile);
-  if (self->bias == NULL && self->activation == LP_ACTIVATION_NONE)
-    return;
-  for (gint64 i = 0; i < tile->m; i++)
-    finish_row (self, tile->m0 + i, tile->n0, tile->n, d_address (self, tile->m0 + i, tile->n0));
+  _lp_cpu_product_finish (self, tile->m0, tile->m, tile->n0, tile->n);
 }
 
 static void

@@ -1,0 +1,299 @@
+/* Measures the CPU's kernels: one JSON object per line. OMP_NUM_THREADS says how many threads. */
+
+#include <stdio.h>
+
+#include "../numerics/kernel-fixture.h"
+
+#ifdef HAVE_ONEDNN
+#include <oneapi/dnnl/dnnl.h>
+#endif
+
+#define SECONDS 0.2
+
+static const char *scalar_names[LP_N_SCALARS] = { [LP_SCALAR_F64] = "f64", [LP_SCALAR_F32] = "f32", [LP_SCALAR_BF16] = "bf16" };
+
+static void
+report (const char *name, double value, const char *unit)
+{
+  printf ("{\"name\": \"%s\", \"value\": %.4g, \"unit\": \"%s\"}\n", name, value, unit);
+  fflush (stdout);
+}
+
+/* The median time of @func, in seconds. */
+static double
+measure (void (* func) (gpointer data), gpointer data)
+{
+  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
+  const gint64 start = g_get_monotonic_time ();
+
+  func (data);
+  while (times->len < 5 || (double) (g_get_monotonic_time () - start) < SECONDS * 1e6)
+    {
+      const gint64 before = g_get_monotonic_time ();
+      double seconds;
+      int n = 0;
+
+      do
+        {
+          func (data);
+          n++;
+        }
+      while (g_get_monotonic_time () - before < 200);
+      seconds = (double) (g_get_monotonic_time () - before) * 1e-6 / n;
+      g_array_append_val (times, seconds);
+    }
+  for (guint i = 1; i < times->len; i++)
+    for (guint j = i; j > 0 && g_array_index (times, double, j) < g_array_index (times, double, j - 1); j--)
+      {
+        const double t = g_array_index (times, double, j);
+
+        g_array_index (times, double, j) = g_array_index (times, double, j - 1);
+        g_array_index (times, double, j - 1) = t;
+      }
+  return g_array_index (times, double, times->len / 2);
+}
+
+#ifdef __x86_64__
+typedef double Lanes __attribute__ ((vector_size (32)));
+
+#define PEAK_STEPS 1000000
+
+/* Ten independent chains of fused multiply-adds on every thread. */
+static void __attribute__ ((target ("avx2,fma")))
+peak_thread (volatile double *sink)
+{
+  const Lanes f = { 0.999, 0.999, 0.999, 0.999 };
+  Lanes a = f, b = f, c = f, d = f, e = f, g = f, h = f, i = f, j = f, k = f;
+
+  for (int s = 0; s < PEAK_STEPS; s++)
+    {
+      a = a * f + f;
+      b = b * f + f;
+      c = c * f + f;
+      d = d * f + f;
+      e = e * f + f;
+      g = g * f + f;
+      h = h * f + f;
+      i = i * f + f;
+      j = j * f + f;
+      k = k * f + f;
+      /* ten equal chains would become one */
+      __asm__ volatile ("" : "+x"(a), "+x"(b), "+x"(c), "+x"(d), "+x"(e), "+x"(g), "+x"(h), "+x"(i), "+x"(j), "+x"(k));
+    }
+  *sink = (a + b + c + d + e + g + h + i + j + k)[0];
+}
+
+static void
+run_peak (gpointer data)
+{
+#pragma omp parallel
+  {
+    volatile double sink;
+
+    peak_thread (&sink);
+  }
+}
+#endif
+
+static void
+run_gemm (gpointer data)
+{
+  KERNELS->gemm (data, NULL);
+}
+
+#ifdef HAVE_ONEDNN
+static void
+run_sgemm (gpointer data)
+{
+  LpGemmArgs *args = data;
+  const gboolean ta = args->a.strides[1] != 1, tb = args->b.strides[1] != 1;
+  const gint64 m = args->d.dims[0], n = args->d.dims[1], k = args->a.dims[1];
+
+  dnnl_sgemm (ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, (float *) args->a.data, ta ? m : k, (float *) args->b.data, tb ? k : n, 0,
+              (float *) args->d.data, n);
+}
+#endif
+
+static LpArray
+matrix_new (LpScalar scalar, gint64 m, gint64 n, gboolean transposed, GRand *rand)
+{
+  static const int order[] = { 1, 0 };
+  const gint64 dims[] = { m, n };
+  LpArray a = array_new (scalar, 2, dims, transposed ? order : NULL, 1);
+
+  fill_random (&a, rand, -1, 1);
+  return a;
+}
+
+/* The passes of a linear layer: x W^T, dY^T x, dY W. */
+static const struct
+{
+  const char *name;
+  gint64      m, k, n;
+  gboolean    ta, tb;
+} products[] = {
+  { "512^3", 512, 512, 512, FALSE, FALSE },      { "1024^3", 1024, 1024, 1024, FALSE, FALSE },    { "64x784x512 fwd", 64, 784, 512, FALSE, TRUE },
+  { "64x784x512 dW", 512, 64, 784, TRUE, FALSE }, { "64x784x512 dX", 64, 512, 784, FALSE, FALSE }, { "64x512x10 fwd", 64, 512, 10, FALSE, TRUE },
+  { "1x784x512 fwd", 1, 784, 512, FALSE, TRUE },  { "1x784x512 dW", 512, 1, 784, TRUE, FALSE },    { "1x784x512 dX", 1, 512, 784, FALSE, FALSE },
+  { "2048x768x3072 fwd", 2048, 768, 3072, FALSE, TRUE },
+};
+
+static void
+bench_gemm (GRand *rand)
+{
+  static const LpScalar scalars[] = { LP_SCALAR_F64, LP_SCALAR_F32, LP_SCALAR_BF16 };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (products); i++)
+    for (int s = 0; s < 3; s++)
+      {
+        const double flops = 2.0 * (double) (products[i].m * products[i].k * products[i].n);
+        g_autofree char *name = g_strdup_printf ("gemm %s %s", scalar_names[scalars[s]], products[i].name);
+        g_autofree char *peer = g_strdup_printf ("dnnl_sgemm %s", products[i].name);
+        LpGemmArgs args = { .a = matrix_new (scalars[s], products[i].m, products[i].k, products[i].ta, rand),
+                            .b = matrix_new (scalars[s], products[i].k, products[i].n, products[i].tb, rand),
+                            .d = matrix_new (scalars[s], products[i].m, products[i].n, FALSE, rand), .alpha = 1 };
+
+        report (name, flops / measure (run_gemm, &args) * 1e-9, "GFLOP/s");
+#ifdef HAVE_ONEDNN
+        if (scalars[s] == LP_SCALAR_F32)
+          report (peer, flops / measure (run_sgemm, &args) * 1e-9, "GFLOP/s");
+#endif
+        array_clear (&args.a);
+        array_clear (&args.b);
+        array_clear (&args.d);
+      }
+}
+
+static void
+run_conv (gpointer data)
+{
+  KERNELS->conv2d (data, NULL);
+}
+
+static void
+bench_conv (GRand *rand)
+{
+  static const gint64 shapes[][4] = { { 64, 1, 28, 16 }, { 64, 16, 14, 32 }, { 64, 32, 28, 64 } };   /* n, c, size, oc */
+  static const char *passes[] = { "fwd", "dX", "dW" };
+  static const int order[] = { 0, 2, 3, 1 };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (shapes); i++)
+    for (int s = LP_SCALAR_F64; s <= LP_SCALAR_BF16; s++)
+      for (int pass = 0; pass < 3; pass++)
+        {
+          const gint64 n = shapes[i][0], c = shapes[i][1], size = shapes[i][2], oc = shapes[i][3];
+          const gint64 xd[] = { n, c, size, size }, wd[] = { oc, c, 3, 3 }, yd[] = { n, oc, size, size };
+          g_autofree char *name = g_strdup_printf ("conv3x3 %s %ldx%ldx%ldx%ld->%ld %s", scalar_names[s] != NULL ? scalar_names[s] : "f16", (long) n,
+                                                   (long) c, (long) size, (long) size, (long) oc, passes[pass]);
+          LpConvArgs args = { .pass = pass, .x = array_new (s, 4, xd, order, 1), .w = array_new (s, 4, wd, NULL, 1), .y = array_new (s, 4, yd, order, 1),
+                              .stride = { 1, 1 }, .padding = { 1, 1 }, .dilation = { 1, 1 }, .groups = 1 };
+
+          fill_random (&args.x, rand, -1, 1);
+          fill_random (&args.w, rand, -1, 1);
+          fill_random (&args.y, rand, -1, 1);
+          report (name, measure (run_conv, &args) * 1e6, "us");
+          array_clear (&args.x);
+          array_clear (&args.w);
+          array_clear (&args.y);
+        }
+}
+
+static void
+run_adamw (gpointer data)
+{
+  KERNELS->adamw (data, NULL);
+}
+
+static void
+bench_adamw (GRand *rand)
+{
+  const gint64 dims[] = { 10000000 };
+  LpArray w = array_new (LP_SCALAR_F32, 1, dims, NULL, 1), g = array_new (LP_SCALAR_F32, 1, dims, NULL, 1);
+  LpArray m = array_new (LP_SCALAR_F32, 1, dims, NULL, 1), v = array_new (LP_SCALAR_F32, 1, dims, NULL, 1);
+  LpAdamWArgs args = { .common = { .n = 10000000, .weight = w.data, .weight_scalar = LP_SCALAR_F32, .grad = g.data, .grad_scalar = LP_SCALAR_F32,
+                                   .moment1 = m.data, .moment2 = v.data, .lr = 1e-3, .weight_decay = 0.01 },
+                       .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1 };
+
+  fill_random (&g, rand, -1, 1);
+  report ("adamw f32 10M", measure (run_adamw, &args) * 1e3, "ms");
+  array_clear (&w);
+  array_clear (&g);
+  array_clear (&m);
+  array_clear (&v);
+}
+
+typedef struct
+{
+  LpArray x, y;
+  int     op;
+} Elementwise;
+
+static void
+run_unary (gpointer data)
+{
+  Elementwise *e = data;
+
+  KERNELS->unary (e->op, 1, &e->x, &e->y, NULL);
+}
+
+static void
+run_softmax (gpointer data)
+{
+  Elementwise *e = data;
+
+  KERNELS->softmax (&e->x, 1, FALSE, &e->y, NULL);
+}
+
+static void
+run_dropout (gpointer data)
+{
+  Elementwise *e = data;
+
+  KERNELS->dropout (&e->x, 0.1, (LpRandomPoint) { 1, 2, 3 }, &e->y, NULL);
+}
+
+static void
+run_copy (gpointer data)
+{
+  Elementwise *e = data;
+
+  KERNELS->copy (&e->x, &e->y, NULL);
+}
+
+static void
+bench_elementwise (GRand *rand)
+{
+  Elementwise e = { matrix_new (LP_SCALAR_F32, 2048, 1024, FALSE, rand), matrix_new (LP_SCALAR_F32, 2048, 1024, FALSE, rand), LP_UNARY_TANH };
+
+  report ("tanh f32 2M", measure (run_unary, &e) * 1e6, "us");
+  e.op = LP_UNARY_GELU_TANH;
+  report ("gelu_tanh f32 2M", measure (run_unary, &e) * 1e6, "us");
+  e.op = LP_UNARY_RELU;
+  report ("relu f32 2M", measure (run_unary, &e) * 1e6, "us");
+  report ("softmax f32 [2048,1024]", measure (run_softmax, &e) * 1e6, "us");
+  report ("dropout f32 2M", measure (run_dropout, &e) * 1e6, "us");
+  report ("copy f32 2M", measure (run_copy, &e) * 1e6, "us");
+  e.y.scalar = LP_SCALAR_BF16;
+  report ("copy f32 to bf16 2M", measure (run_copy, &e) * 1e6, "us");
+  e.y.scalar = LP_SCALAR_F16;
+  report ("copy f32 to f16 2M", measure (run_copy, &e) * 1e6, "us");
+  array_clear (&e.x);
+  array_clear (&e.y);
+}
+
+int
+main (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (1);
+
+  report (_lp_cpu_isa->name, omp_get_max_threads (), "threads");
+#ifdef __x86_64__
+  if (__builtin_cpu_supports ("avx2") && __builtin_cpu_supports ("fma"))
+    report ("fma peak f64 avx2", 10.0 * 8 * PEAK_STEPS * omp_get_max_threads () / measure (run_peak, NULL) * 1e-9, "GFLOP/s");
+#endif
+  bench_gemm (rand);
+  bench_conv (rand);
+  bench_adamw (rand);
+  bench_elementwise (rand);
+  return 0;
+}
