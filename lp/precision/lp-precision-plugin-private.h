@@ -1,0 +1,74 @@
+#pragma once
+
+#include <lp/precision/lp-precision-plugin.h>
+
+G_BEGIN_DECLS
+
+typedef struct
+{
+  LpPrecisionState *state;        /* atomic; the records it pointed to are kept in @states */
+  GPtrArray        *states;
+  GMutex            lock;         /* of @states */
+
+  /* Until the object is constructed. */
+  const char       *precision;
+  const char       *amp_backend;
+  const char       *amp_level;
+
+  gboolean          initialised;
+  gboolean          initialising;
+  gint              attached;     /* atomic */
+
+  GArray           *marks;        /* of begin_init: how many dtypes were pushed before */
+  guint             n_pushed;
+  GArray           *scopes;       /* LpPushedScope */
+  LpComputeScope   *scope;        /* the last one made of a policy alone */
+} LpPrecisionPluginData;
+
+typedef struct
+{
+  gboolean dtype;
+  gboolean scope;
+} LpPushedScope;
+
+LpPrecisionPluginData *_lp_precision_plugin_get_data      (LpPrecisionPlugin *self);
+
+/* To be called before the base class's constructed: values that were not asked for. */
+void                   _lp_precision_plugin_set_defaults  (LpPrecisionPlugin *self,
+                                                           const char        *precision,
+                                                           const char        *amp_backend);
+/* The current precision, interned. */
+const char            *_lp_precision_plugin_peek_precision (LpPrecisionPlugin *self);
+gboolean               _lp_precision_plugin_ensure_init   (LpPrecisionPlugin *self, GError **error);
+
+/* LP_PRECISION_ERROR_UNSUPPORTED unless @state says one of @names (NULL-terminated) and @amp_backend, and no level. */
+gboolean               _lp_precision_plugin_check_names   (LpPrecisionPlugin *self, LpPrecisionState *state,
+                                                           const char *const *names, const char *amp_backend,
+                                                           GError **error);
+
+/* The default of the slot, for finding out whether a class has one of its own. */
+LpTensor              *_lp_precision_plugin_real_quantize_operand (LpPrecisionPlugin *self, LpOperand *operand,
+                                                                   GError **error);
+LpTensor              *_lp_precision_plugin_real_matmul           (LpPrecisionPlugin *self, LpMatmul *matmul,
+                                                                   GError **error);
+
+/* Pops what begin_init pushed beyond @n. */
+void                   _lp_precision_plugin_unwind        (LpPrecisionPlugin *self, guint n);
+/* Everything. */
+void                   _lp_precision_plugin_unwind_all    (LpPrecisionPlugin *self);
+
+/* Checks the result of a virtual function. They take @local. */
+gboolean               _lp_precision_plugin_end_boolean   (LpPrecisionPlugin *self, const char *method, gboolean ok,
+                                                           GError *local, GError **error);
+/* Takes @result, too. */
+gpointer               _lp_precision_plugin_end_object    (LpPrecisionPlugin *self, const char *method, gpointer result,
+                                                           GType type, gboolean nullable, GError *local,
+                                                           GError **error);
+LpTensor              *_lp_precision_plugin_end_tensor    (LpPrecisionPlugin *self, const char *method,
+                                                           LpTensor *result, LpTensor *like, GError *local,
+                                                           GError **error);
+
+/* The quantizer that calls back into the plugin. */
+LpOperandQuantizer    *_lp_precision_quantizer_new        (LpPrecisionPlugin *plugin);
+
+G_END_DECLS

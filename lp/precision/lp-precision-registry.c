@@ -1,0 +1,111 @@
+#include <lp/precision/lp-precision-registry.h>
+
+#include <lp/core/lp-registry-private.h>
+#include <lp/precision/lp-double-precision-plugin.h>
+#include <lp/precision/lp-full-precision-plugin.h>
+#include <lp/precision/lp-half-precision-plugin.h>
+#include <lp/precision/lp-mixed-precision-plugin.h>
+
+/**
+ * LpPrecisionRegistry:
+ *
+ * The precisions that are known by name. Programs and modules add theirs.
+ */
+struct _LpPrecisionRegistry
+{
+  LpRegistry parent_instance;
+};
+
+G_DEFINE_FINAL_TYPE (LpPrecisionRegistry, lp_precision_registry, LP_TYPE_REGISTRY)
+
+static void
+lp_precision_registry_class_init (LpPrecisionRegistryClass *klass)
+{
+}
+
+static void
+lp_precision_registry_init (LpPrecisionRegistry *self)
+{
+  _lp_registry_set_errors (LP_REGISTRY (self), LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNKNOWN,
+                           LP_PRECISION_ERROR_MISSING_DEPENDENCY);
+}
+
+static void
+add (LpPrecisionRegistry *self,
+     const char          *name,
+     const char          *alias,
+     GType                type,
+     const char          *description)
+{
+  g_autoptr (LpRegistryEntry) entry = lp_registry_entry_new (name, type, NULL, description);
+
+  if (alias != NULL)
+    lp_registry_entry_add_alias (entry, alias);
+  _lp_registry_add_builtin (LP_REGISTRY (self), entry);
+}
+
+static LpPrecisionRegistry *
+create_default (void)
+{
+  LpPrecisionRegistry *self = g_object_new (LP_TYPE_PRECISION_REGISTRY,
+                                            "kind", "precision",
+                                            "object-type", LP_TYPE_PRECISION_PLUGIN,
+                                            "name-property", "precision",
+                                            NULL);
+
+  add (self, "32-true", "32", LP_TYPE_FULL_PRECISION_PLUGIN, "Weights and computation in f32");
+  add (self, "64-true", "64", LP_TYPE_DOUBLE_PRECISION_PLUGIN, "Weights and computation in f64");
+  add (self, "16-true", NULL, LP_TYPE_HALF_PRECISION_PLUGIN, "Weights and computation in f16, losses not scaled");
+  add (self, "bf16-true", NULL, LP_TYPE_HALF_PRECISION_PLUGIN, "Weights and computation in bf16");
+  add (self, "16-mixed", "16", LP_TYPE_MIXED_PRECISION_PLUGIN, "Weights in f32, products in f16, losses scaled");
+  add (self, "bf16-mixed", "bf16", LP_TYPE_MIXED_PRECISION_PLUGIN, "Weights in f32, products in bf16");
+
+  return self;
+}
+
+/**
+ * lp_precision_registry_get_default:
+ *
+ * Gets the registry of precisions.
+ *
+ * Returns: (transfer none): the registry
+ */
+LpPrecisionRegistry *
+lp_precision_registry_get_default (void)
+{
+  static gsize instance;
+
+  if (g_once_init_enter (&instance))
+    g_once_init_leave (&instance, (gsize) create_default ());
+
+  return (LpPrecisionRegistry *) instance;
+}
+
+/**
+ * lp_precision_registry_create:
+ * @self: a registry
+ * @name: a name or an alias, such as `16-mixed`
+ * @config: (nullable): an `a{sv}` of property values of the plugin
+ * @error: return location for an error
+ *
+ * Makes the plugin behind a name and initialises it. A floating @config is taken.
+ *
+ * Returns: (transfer full): the plugin. Errors: %LP_PRECISION_ERROR_UNKNOWN, which lists near names;
+ *   %LP_PRECISION_ERROR_MISSING_DEPENDENCY for a module that can't be loaded; those of [method@Registry.create] and of
+ *   the plugin
+ */
+LpPrecisionPlugin *
+lp_precision_registry_create (LpPrecisionRegistry  *self,
+                              const char           *name,
+                              GVariant             *config,
+                              GError              **error)
+{
+  GObject *plugin;
+
+  g_return_val_if_fail (LP_IS_PRECISION_REGISTRY (self), NULL);
+  g_return_val_if_fail (name != NULL, NULL);
+
+  plugin = lp_registry_create (LP_REGISTRY (self), name, config, error);
+
+  return plugin != NULL ? LP_PRECISION_PLUGIN (plugin) : NULL;
+}
