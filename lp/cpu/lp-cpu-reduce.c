@@ -85,6 +85,42 @@ fold_block (const Reduction *self, gint64 output, gint64 b)
   self->partial[output * self->n_blocks + b] = result;
 }
 
+/* Rows that follow one another in memory and are short are taken several at a time. */
+static gint64
+rows_at_once (const Reduction *self)
+{
+  const gint64 n = self->kept.n_elements;
+  const LpCpuStream *kept = &self->kept.streams[0], *reduced = &self->reduced.streams[0];
+
+  if (self->kept.n_dims > 1 || self->reduced.n_dims > 1 || kept->strides[0] != 1 || reduced->strides[0] != n)
+    return 1;
+  return MAX (1, COLUMN_BLOCK / n);
+}
+
+/* The columns' results over rows @first to @last, @at_once rows being one long one. */
+static void
+accumulate_long_rows (const Reduction *self, gint64 first, gint64 last, gint64 at_once, double *acc)
+{
+  double buffer[COLUMN_BLOCK] __attribute__ ((aligned (64)));
+  double sums[COLUMN_BLOCK] __attribute__ ((aligned (64)));
+  const gint64 n = self->kept.n_elements;
+  LpCpuLoop flat = self->reduced;
+
+  flat.dims[0] *= n;
+  flat.streams[0].strides[0] = 1;
+  for (gint64 j = 0; j < at_once * n; j++)
+    sums[j] = neutral (self->op);
+  for (gint64 r = first; r < last; r += at_once)
+    {
+      const gsize count = (gsize) (MIN (at_once, last - r) * n);
+      const void *run = _lp_cpu_loop_load (&flat, 0, r * n, count, self->compute, buffer);
+
+      _lp_cpu_isa->row->accumulate[self->compute][self->op] (run, count, sums);
+    }
+  for (gint64 j = 0; j < at_once * n; j++)
+    acc[j % n] = j < n ? sums[j] : combine (self->op, acc[j % n], sums[j]);
+}
+
 static void
 accumulate_block (const Reduction *self, gint64 column, gint64 b)
 {
@@ -92,8 +128,14 @@ accumulate_block (const Reduction *self, gint64 column, gint64 b)
   const gint64 n = MIN (COLUMN_BLOCK, self->kept.n_elements - column);
   const gint64 end = MIN ((b + 1) * self->block, self->reduced.n_elements);
   double *acc = self->partial + b * self->kept.n_elements + column;
+  const gint64 at_once = rows_at_once (self);
   LpCpuLoop loop = self->kept;
 
+  if (at_once > 1)
+    {
+      accumulate_long_rows (self, b * self->block, end, at_once, acc);
+      return;
+    }
   for (gint64 j = 0; j < n; j++)
     acc[j] = neutral (self->op);
   for (gint64 r = b * self->block; r < end; r++)
