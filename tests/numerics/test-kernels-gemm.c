@@ -144,6 +144,112 @@ test_blocks (void)
   run_shape (1, 150, 170, 600, LP_SCALAR_F64, LP_SCALAR_F64, LP_SCALAR_F64, ROWS, COLUMNS, ROWS, 2, rand);
 }
 
+/* An operand of the plainest encoded kind: a byte is a quarter of its value, in blocks of 4. */
+#define TEST_TYPE_QUARTERS (test_quarters_get_type ())
+G_DECLARE_FINAL_TYPE (TestQuarters, test_quarters, TEST, QUARTERS, LpDType)
+
+struct _TestQuarters
+{
+  LpDType parent_instance;
+};
+
+G_DEFINE_FINAL_TYPE (TestQuarters, test_quarters, LP_TYPE_DTYPE)
+
+static GBytes *
+test_quarters_encode (LpDType *self, GBytes *values, LpShape *shape, gint axis, GError **error)
+{
+  gsize size;
+  const float *x = g_bytes_get_data (values, &size);
+  gint8 *y = g_malloc (size / 4);
+
+  for (gsize i = 0; i < size / 4; i++)
+    y[i] = (gint8) lrintf (x[i] * 4);
+  return g_bytes_new_take (y, size / 4);
+}
+
+static GBytes *
+test_quarters_decode (LpDType *self, GBytes *data, LpShape *shape, gint axis, gint64 first_block, gint64 n_blocks, GError **error)
+{
+  const gint8 *x = g_bytes_get_data (data, NULL);
+  float *y = g_new (float, n_blocks * 4);
+
+  for (gint64 i = 0; i < n_blocks * 4; i++)
+    y[i] = (float) x[first_block * 4 + i] / 4;
+  return g_bytes_new_take (y, (gsize) n_blocks * 4 * sizeof (float));
+}
+
+static gint64
+test_quarters_get_encoded_size (LpDType *self, LpShape *shape)
+{
+  return lp_shape_get_n_elements (shape);
+}
+
+static void
+test_quarters_class_init (TestQuartersClass *klass)
+{
+  LpDTypeClass *dtype_class = LP_DTYPE_CLASS (klass);
+
+  dtype_class->encode = test_quarters_encode;
+  dtype_class->decode = test_quarters_decode;
+  dtype_class->get_encoded_size = test_quarters_get_encoded_size;
+}
+
+static void
+test_quarters_init (TestQuarters *self)
+{
+}
+
+/* Large enough for more than one panel; both orders of the weights, both axes of the cut. */
+static void
+test_encoded (void)
+{
+  g_autoptr (LpDType) dtype = g_object_new (TEST_TYPE_QUARTERS, "name", "quarters", "bits", 8, "block-size", 4, NULL);
+  static const int columns[] = { 1, 0 };
+  const gint64 k = 1100, n = 1204, m = 3;
+  const gint64 ad[] = { m, k }, wd[] = { n, k }, bd[] = { k, n }, dd[] = { m, n };
+  g_autoptr (GRand) rand = g_rand_new_with_seed (4);
+
+  for (int transposed = 0; transposed < 2; transposed++)
+    for (int t = 0; t < 4; t++)
+      {
+        LpArray a = array_new (LP_SCALAR_F32, 2, ad, NULL, 1), d = array_new (float_scalars[t], 2, dd, NULL, 1);
+        LpArray plain = array_new (LP_SCALAR_F32, 2, transposed ? wd : bd, NULL, 1);
+        LpArray code = array_new (LP_SCALAR_I8, 2, transposed ? wd : bd, NULL, 1), back = array_new (LP_SCALAR_F32, 2, bd, transposed ? columns : NULL, 1);
+        LpArray b = back;
+        LpGemmArgs args = { .a = a, .d = d, .alpha = 1, .activation = LP_ACTIVATION_RELU };
+        g_autoptr (GError) error = NULL;
+
+        fill_random (&a, rand, -1, 1);
+        for (gint64 i = 0; i < count (&plain); i++)
+          set (&plain, i, g_rand_int_range (rand, -20, 20) / 4.0);
+        code.scalar = LP_SCALAR_ENCODED;
+        code.dtype = dtype;
+        g_assert_true (KERNELS->copy (&plain, &code, &error));
+        g_assert_no_error (error);
+        memset (back.data, 0, span_bytes (&back));
+        b.data = code.data;
+        b.scalar = LP_SCALAR_ENCODED;
+        b.dtype = dtype;
+        args.b = b;
+        g_assert_true (KERNELS->gemm (&args, &error));
+        g_assert_no_error (error);
+        memcpy (back.data, plain.data, span_bytes (&plain));
+        for (gint64 i = 0; i < m * n; i++)
+          {
+            double sum = 0;
+
+            for (gint64 p = 0; p < k; p++)
+              sum += get (&a, i / n * k + p) * get (&back, p * n + i % n);
+            assert_close (get (&d, i), MAX (sum, 0), 1e-3 + scalar_epsilon (float_scalars[t]) * fabs (sum), "encoded gemm %d", transposed);
+          }
+        array_clear (&a);
+        array_clear (&d);
+        array_clear (&plain);
+        array_clear (&code);
+        array_clear (&back);
+      }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -151,5 +257,6 @@ main (int argc, char **argv)
   g_test_add_func ("/kernels/gemm/layouts", test_layouts);
   g_test_add_func ("/kernels/gemm/mixed-dtypes", test_mixed_dtypes);
   g_test_add_func ("/kernels/gemm/blocks", test_blocks);
+  g_test_add_func ("/kernels/gemm/encoded", test_encoded);
   return g_test_run ();
 }
