@@ -4,11 +4,11 @@ static double
 F (fold_sum) (const void *data, gsize n)
 {
   const T *x = data;
-  T sum = 0;
+  double sum = 0;
 
 #pragma omp simd reduction(+ : sum)
   for (gsize i = 0; i < n; i++)
-    sum += x[i];
+    sum += (double) x[i];
   return sum;
 }
 
