@@ -1,0 +1,26 @@
+#pragma once
+
+#include <lp/tensor/lp-state.h>
+
+G_BEGIN_DECLS
+
+/* A checkpoint is one safetensors file: weights under their own names, the tensors of states under "lp:SECTION.NAME", and in
+ * the metadata, under "lp.checkpoint", a JSON object: "format", "sections" (name to the text form of an a{sv}), and a few
+ * plain members for people. One file, renamed into place: there is no moment at which half of it is there. */
+typedef struct
+{
+  LpTensorDict *weights;
+  GHashTable   *sections;   /* name to LpState */
+} LpCheckpoint;
+
+void      _lp_checkpoint_init        (LpCheckpoint *self);
+void      _lp_checkpoint_clear       (LpCheckpoint *self);
+/* Takes @state. */
+void      _lp_checkpoint_add         (LpCheckpoint *self, const char *section, LpState *state);
+LpState  *_lp_checkpoint_lookup      (LpCheckpoint *self, const char *section);
+gboolean  _lp_checkpoint_write       (LpCheckpoint *self, const char *path, GError **error);
+gboolean  _lp_checkpoint_read        (LpCheckpoint *self, const char *path, GError **error);
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LpCheckpoint, _lp_checkpoint_clear)
+
+G_END_DECLS

@@ -1,0 +1,1083 @@
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include <lp/trainer/lp-model-checkpoint.h>
+
+#include <lp/core/lp-error.h>
+#include <lp/data/lp-data-private.h>
+#include <lp/trainer/lp-state-private.h>
+#include <lp/trainer/lp-trainer-private.h>
+
+/**
+ * LpModelCheckpoint:
+ *
+ * Writes checkpoints during a fit: the best ones by a logged value, the last one, or one every so many steps.
+ *
+ * Without a monitored value, the newest ones count as the best. Nothing is written while validation is being tried before
+ * training, and never twice for one optimizer step. The last one is `last.safetensors`; it is a second name of the file
+ * that was written with it where the file system can do that.
+ */
+struct _LpModelCheckpoint
+{
+  LpCallback parent_instance;
+
+  char *dirpath;
+  char *filename;
+  char *monitor;
+  LpMonitorMode mode;
+  gint save_top_k;
+  gboolean save_last;
+  gboolean save_weights_only;
+  gint64 every_n_train_steps;
+  gint64 every_n_epochs;
+  char *best_model_path;
+  double best_model_score;
+  char *last_model_path;
+  GPtrArray *kept;          /* Kept, best first */
+  gint64   saved_step;      /* the optimizer step of the newest; -1 for none */
+};
+
+typedef struct
+{
+  char   *path;
+  double  score;
+} Kept;
+
+G_DEFINE_FINAL_TYPE (LpModelCheckpoint, lp_model_checkpoint, LP_TYPE_CALLBACK)
+
+enum
+{
+  PROP_0,
+  PROP_DIRPATH,
+  PROP_FILENAME,
+  PROP_MONITOR,
+  PROP_MODE,
+  PROP_SAVE_TOP_K,
+  PROP_SAVE_LAST,
+  PROP_SAVE_WEIGHTS_ONLY,
+  PROP_EVERY_N_TRAIN_STEPS,
+  PROP_EVERY_N_EPOCHS,
+  PROP_BEST_MODEL_PATH,
+  PROP_BEST_MODEL_SCORE,
+  PROP_LAST_MODEL_PATH,
+  N_PROPS
+};
+
+static GParamSpec *properties[N_PROPS];
+
+static void
+free_kept (gpointer data)
+{
+  Kept *kept = data;
+
+  g_free (kept->path);
+  g_free (kept);
+}
+
+static char *
+dup_folder (LpModelCheckpoint *self,
+            LpTrainer         *trainer)
+{
+  return self->dirpath != NULL ? g_strdup (self->dirpath) : _lp_trainer_dup_checkpoint_dir (trainer);
+}
+
+char *
+_lp_model_checkpoint_dup_last (LpCallback *callback,
+                               LpTrainer  *trainer)
+{
+  g_autofree char *folder = dup_folder (LP_MODEL_CHECKPOINT (callback), trainer);
+
+  return g_build_filename (folder, "last.safetensors", NULL);
+}
+
+/* One field between braces: a name, and perhaps ":.Nf". */
+static void
+append_field (GString    *result,
+              LpTrainer  *trainer,
+              const char *field)
+{
+  g_auto (GStrv) parts = g_strsplit (field, ":", 2);
+  int digits = 6;
+
+  if (strcmp (parts[0], "epoch") == 0)
+    {
+      g_string_append_printf (result, "epoch=%" G_GINT64_FORMAT, lp_trainer_get_current_epoch (trainer));
+      return;
+    }
+  if (strcmp (parts[0], "step") == 0)
+    {
+      g_string_append_printf (result, "step=%" G_GINT64_FORMAT, lp_trainer_get_global_step (trainer));
+      return;
+    }
+
+  if (parts[1] != NULL && parts[1][0] == '.' && g_ascii_isdigit (parts[1][1]))
+    digits = parts[1][1] - '0';
+  g_string_append_printf (result, "%s=%.*f", parts[0], digits, lp_trainer_get_metric (trainer, parts[0]));
+}
+
+static char *
+format_name (LpModelCheckpoint *self,
+             LpTrainer         *trainer)
+{
+  GString *result = g_string_new (NULL);
+
+  for (const char *p = self->filename; *p != '\0'; p++)
+    {
+      const char *close = *p == '{' ? strchr (p, '}') : NULL;
+      g_autofree char *field = NULL;
+
+      if (close == NULL)
+        {
+          g_string_append_c (result, *p);
+          continue;
+        }
+      field = g_strndup (p + 1, close - p - 1);
+      append_field (result, trainer, field);
+      p = close;
+    }
+  for (char *p = result->str; *p != '\0'; p++)
+    if (*p == G_DIR_SEPARATOR)
+      *p = '_';
+
+  return g_string_free (result, FALSE);
+}
+
+static gboolean
+is_kept (LpModelCheckpoint *self,
+         const char        *path)
+{
+  for (guint i = 0; i < self->kept->len; i++)
+    if (strcmp (((Kept *) g_ptr_array_index (self->kept, i))->path, path) == 0)
+      return TRUE;
+
+  return FALSE;
+}
+
+/* A name that no kept checkpoint has; a file that a killed run left behind is replaced. */
+static char *
+choose_path (LpModelCheckpoint *self,
+             LpTrainer         *trainer)
+{
+  g_autofree char *folder = dup_folder (self, trainer);
+  g_autofree char *name = format_name (self, trainer);
+
+  for (guint version = 0;; version++)
+    {
+      g_autofree char *suffix = version > 0 ? g_strdup_printf ("-v%u", version) : g_strdup ("");
+      g_autofree char *file = g_strconcat (name, suffix, ".safetensors", NULL);
+      char *path = g_build_filename (folder, file, NULL);
+
+      if (!is_kept (self, path))
+        return path;
+      g_free (path);
+    }
+}
+
+static gboolean
+is_better (LpModelCheckpoint *self,
+           double             value,
+           double             than)
+{
+  if (isnan (than))
+    return !isnan (value);
+
+  return self->mode == LP_MONITOR_MIN ? value < than : value > than;
+}
+
+static void
+set_string (char       **target,
+            const char  *value)
+{
+  char *copy = g_strdup (value);
+
+  g_free (*target);
+  *target = copy;
+}
+
+/* Puts a checkpoint among the kept ones. Gives back the path of the one that has to go, if any. */
+static char *
+insert_kept (LpModelCheckpoint *self,
+             const char        *path,
+             double             score)
+{
+  Kept *kept = g_new0 (Kept, 1);
+  guint position = 0;
+  char *dropped = NULL;
+
+  kept->path = g_strdup (path);
+  kept->score = score;
+  while (self->monitor != NULL && position < self->kept->len &&
+         !is_better (self, score, ((Kept *) g_ptr_array_index (self->kept, position))->score))
+    position++;
+  g_ptr_array_insert (self->kept, position, kept);
+
+  if (self->save_top_k >= 0 && self->kept->len > (guint) self->save_top_k)
+    {
+      dropped = g_strdup (((Kept *) g_ptr_array_index (self->kept, self->kept->len - 1))->path);
+      g_ptr_array_set_size (self->kept, self->kept->len - 1);
+    }
+  if (self->kept->len > 0)
+    {
+      kept = g_ptr_array_index (self->kept, 0);
+      set_string (&self->best_model_path, kept->path);
+      self->best_model_score = kept->score;
+    }
+
+  return dropped;
+}
+
+static gboolean
+belongs_to_best (LpModelCheckpoint *self,
+                 double             score)
+{
+  if (self->save_top_k == 0)
+    return FALSE;
+  if (self->save_top_k < 0 || self->kept->len < (guint) self->save_top_k || self->monitor == NULL)
+    return TRUE;
+
+  return is_better (self, score, ((Kept *) g_ptr_array_index (self->kept, self->kept->len - 1))->score);
+}
+
+/* Gives @path the second name @last at one stroke; FALSE where the file system can't. */
+static gboolean
+link_last (const char *path,
+           const char *last)
+{
+  g_autofree char *temporary = g_strdup_printf ("%s.%d", last, getpid ());
+
+  g_unlink (temporary);
+  if (link (path, temporary) != 0)
+    return FALSE;
+  if (g_rename (temporary, last) != 0)
+    {
+      g_unlink (temporary);
+      return FALSE;
+    }
+  /* renaming one name of a file onto another does nothing and leaves both */
+  g_unlink (temporary);
+  _lp_sync_parent (last);
+
+  return TRUE;
+}
+
+/* The list of kept ones is part of what is saved, so it changes first; files go away last. */
+static gboolean
+save (LpModelCheckpoint  *self,
+      LpTrainer          *trainer,
+      double              score,
+      GError            **error)
+{
+  g_autofree char *last = _lp_model_checkpoint_dup_last (LP_CALLBACK (self), trainer);
+  g_autofree char *path = NULL;
+  g_autofree char *dropped = NULL;
+
+  if (belongs_to_best (self, score))
+    {
+      path = choose_path (self, trainer);
+      dropped = insert_kept (self, path, score);
+    }
+  if (path == NULL && !self->save_last)
+    return TRUE;
+
+  self->saved_step = lp_trainer_get_global_step (trainer);
+  set_string (&self->last_model_path, self->save_last ? last : path);
+  if (path != NULL && !lp_trainer_save_checkpoint (trainer, path, self->save_weights_only, error))
+    return FALSE;
+  if (self->save_last && (path == NULL || !link_last (path, last)) &&
+      !lp_trainer_save_checkpoint (trainer, last, self->save_weights_only, error))
+    return FALSE;
+  if (dropped != NULL)
+    g_unlink (dropped);
+
+  return TRUE;
+}
+
+static gboolean
+may_save (LpModelCheckpoint *self,
+          LpTrainer         *trainer)
+{
+  return lp_trainer_get_stage (trainer) == LP_STAGE_FIT && !lp_trainer_get_sanity_checking (trainer) &&
+         lp_trainer_get_global_step (trainer) != self->saved_step && trainer->run.window_done == 0;
+}
+
+/* The monitored value, or NaN without one. */
+static gboolean
+get_score (LpModelCheckpoint  *self,
+           LpTrainer          *trainer,
+           double             *score,
+           GError            **error)
+{
+  g_autoptr (GVariant) metrics = NULL;
+
+  *score = NAN;
+  if (self->monitor == NULL)
+    return TRUE;
+  metrics = lp_trainer_dup_callback_metrics (trainer);
+  if (g_variant_lookup (metrics, self->monitor, "d", score))
+    return TRUE;
+
+  g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "Checkpoints look at '%s', which was not logged", self->monitor);
+  return FALSE;
+}
+
+static void
+lp_model_checkpoint_on_train_batch_end (LpCallback *callback,
+                                        LpTrainer *trainer,
+                                        LpModel *model,
+                                        LpTensor *outputs,
+                                        LpBatch *batch,
+                                        gint64 batch_idx,
+                                        GError **error)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
+  double score;
+
+  if (self->every_n_train_steps == 0 || lp_trainer_get_global_step (trainer) % self->every_n_train_steps != 0 ||
+      !may_save (self, trainer) || !get_score (self, trainer, &score, error))
+    return;
+
+  save (self, trainer, score, error);
+}
+
+static gboolean
+is_epoch_due (LpModelCheckpoint *self,
+              LpTrainer         *trainer)
+{
+  return self->every_n_train_steps == 0 && self->every_n_epochs > 0 &&
+         (lp_trainer_get_current_epoch (trainer) + 1) % self->every_n_epochs == 0 && may_save (self, trainer);
+}
+
+/* A value of validation is judged as soon as it is known. */
+static void
+lp_model_checkpoint_on_validation_end (LpCallback *callback,
+                                       LpTrainer *trainer,
+                                       LpModel *model,
+                                       GError **error)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
+  g_autoptr (GVariant) metrics = lp_trainer_dup_callback_metrics (trainer);
+  double score;
+
+  if (self->monitor == NULL || !is_epoch_due (self, trainer) || !g_variant_lookup (metrics, self->monitor, "d", &score))
+    return;
+
+  save (self, trainer, score, error);
+}
+
+static void
+lp_model_checkpoint_on_train_epoch_end (LpCallback *callback,
+                                        LpTrainer *trainer,
+                                        LpModel *model,
+                                        GError **error)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
+  double score;
+
+  if (is_epoch_due (self, trainer) && get_score (self, trainer, &score, error))
+    save (self, trainer, score, error);
+}
+
+static gboolean
+lp_model_checkpoint_is_checkpoint (LpCallback *callback)
+{
+  return TRUE;
+}
+
+static LpState *
+lp_model_checkpoint_save_state (LpCallback *callback,
+                                GError **error)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
+  LpState *state = lp_state_new ();
+  GVariantBuilder builder;
+
+  g_variant_builder_init (&builder, G_VARIANT_TYPE ("a(sd)"));
+  for (guint i = 0; i < self->kept->len; i++)
+    {
+      Kept *kept = g_ptr_array_index (self->kept, i);
+
+      g_variant_builder_add (&builder, "(sd)", kept->path, kept->score);
+    }
+  lp_state_set_value (state, "kept", g_variant_builder_end (&builder));
+  lp_state_set_value (state, "saved-step", g_variant_new_int64 (self->saved_step));
+  if (self->last_model_path != NULL)
+    lp_state_set_value (state, "last-model-path", g_variant_new_string (self->last_model_path));
+
+  return state;
+}
+
+static void
+lp_model_checkpoint_load_state (LpCallback *callback,
+                                LpState *state,
+                                GError **error)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
+  g_autoptr (GVariant) list = lp_state_dup_value (state, "kept");
+  GVariantIter iter;
+  const char *path;
+  double score;
+
+  g_ptr_array_set_size (self->kept, 0);
+  if (list != NULL && g_variant_is_of_type (list, G_VARIANT_TYPE ("a(sd)")))
+    {
+      g_variant_iter_init (&iter, list);
+      while (g_variant_iter_next (&iter, "(&sd)", &path, &score))
+        if (g_file_test (path, G_FILE_TEST_EXISTS))
+          g_free (insert_kept (self, path, score));
+    }
+  g_free (self->last_model_path);
+  self->last_model_path = _lp_state_dup_string (state, "last-model-path");
+  _lp_state_get (state, "saved-step", "x", &self->saved_step, error);
+}
+
+static char *
+lp_model_checkpoint_dup_state_key (LpCallback *callback)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
+
+  return g_strdup_printf ("LpModelCheckpoint.%s.%s.%" G_GINT64_FORMAT ".%" G_GINT64_FORMAT,
+                          self->monitor != NULL ? self->monitor : "", self->mode == LP_MONITOR_MIN ? "min" : "max",
+                          self->every_n_train_steps, self->every_n_epochs);
+}
+
+static void
+lp_model_checkpoint_on_fit_start (LpCallback *callback,
+                                  LpTrainer *trainer,
+                                  LpModel *model,
+                                  GError **error)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
+
+  if (!trainer->run.resumed)
+    {
+      self->saved_step = -1;
+      g_ptr_array_set_size (self->kept, 0);
+      g_clear_pointer (&self->best_model_path, g_free);
+      g_clear_pointer (&self->last_model_path, g_free);
+    }
+}
+
+static void
+lp_model_checkpoint_get_property (GObject    *object,
+                                  guint       prop_id,
+                                  GValue     *value,
+                                  GParamSpec *pspec)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (object);
+
+  switch (prop_id)
+    {
+    case PROP_DIRPATH:
+      g_value_set_string (value, self->dirpath);
+      break;
+    case PROP_FILENAME:
+      g_value_set_string (value, self->filename);
+      break;
+    case PROP_MONITOR:
+      g_value_set_string (value, self->monitor);
+      break;
+    case PROP_MODE:
+      g_value_set_enum (value, self->mode);
+      break;
+    case PROP_SAVE_TOP_K:
+      g_value_set_int (value, self->save_top_k);
+      break;
+    case PROP_SAVE_LAST:
+      g_value_set_boolean (value, self->save_last);
+      break;
+    case PROP_SAVE_WEIGHTS_ONLY:
+      g_value_set_boolean (value, self->save_weights_only);
+      break;
+    case PROP_EVERY_N_TRAIN_STEPS:
+      g_value_set_int64 (value, self->every_n_train_steps);
+      break;
+    case PROP_EVERY_N_EPOCHS:
+      g_value_set_int64 (value, self->every_n_epochs);
+      break;
+    case PROP_BEST_MODEL_PATH:
+      g_value_set_string (value, self->best_model_path);
+      break;
+    case PROP_BEST_MODEL_SCORE:
+      g_value_set_double (value, self->best_model_score);
+      break;
+    case PROP_LAST_MODEL_PATH:
+      g_value_set_string (value, self->last_model_path);
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
+    }
+}
+
+static void
+lp_model_checkpoint_set_property (GObject      *object,
+                                  guint         prop_id,
+                                  const GValue *value,
+                                  GParamSpec   *pspec)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (object);
+
+  switch (prop_id)
+    {
+    case PROP_DIRPATH:
+      lp_model_checkpoint_set_dirpath (self, g_value_get_string (value));
+      break;
+    case PROP_FILENAME:
+      lp_model_checkpoint_set_filename (self, g_value_get_string (value));
+      break;
+    case PROP_MONITOR:
+      lp_model_checkpoint_set_monitor (self, g_value_get_string (value));
+      break;
+    case PROP_MODE:
+      lp_model_checkpoint_set_mode (self, g_value_get_enum (value));
+      break;
+    case PROP_SAVE_TOP_K:
+      lp_model_checkpoint_set_save_top_k (self, g_value_get_int (value));
+      break;
+    case PROP_SAVE_LAST:
+      lp_model_checkpoint_set_save_last (self, g_value_get_boolean (value));
+      break;
+    case PROP_SAVE_WEIGHTS_ONLY:
+      lp_model_checkpoint_set_save_weights_only (self, g_value_get_boolean (value));
+      break;
+    case PROP_EVERY_N_TRAIN_STEPS:
+      lp_model_checkpoint_set_every_n_train_steps (self, g_value_get_int64 (value));
+      break;
+    case PROP_EVERY_N_EPOCHS:
+      lp_model_checkpoint_set_every_n_epochs (self, g_value_get_int64 (value));
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
+    }
+}
+
+static void
+lp_model_checkpoint_finalize (GObject *object)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (object);
+
+  g_free (self->dirpath);
+  g_free (self->filename);
+  g_free (self->monitor);
+  g_free (self->best_model_path);
+  g_free (self->last_model_path);
+  g_ptr_array_unref (self->kept);
+
+  G_OBJECT_CLASS (lp_model_checkpoint_parent_class)->finalize (object);
+}
+
+static void
+lp_model_checkpoint_class_init (LpModelCheckpointClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+  const GParamFlags readwrite = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY;
+  const GParamFlags readable = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+  LpCallbackClass *callback_class = LP_CALLBACK_CLASS (klass);
+
+  object_class->get_property = lp_model_checkpoint_get_property;
+  object_class->set_property = lp_model_checkpoint_set_property;
+  object_class->finalize = lp_model_checkpoint_finalize;
+
+  callback_class->on_fit_start = lp_model_checkpoint_on_fit_start;
+  callback_class->on_train_batch_end = lp_model_checkpoint_on_train_batch_end;
+  callback_class->on_validation_end = lp_model_checkpoint_on_validation_end;
+  callback_class->on_train_epoch_end = lp_model_checkpoint_on_train_epoch_end;
+  callback_class->is_checkpoint = lp_model_checkpoint_is_checkpoint;
+  callback_class->save_state = lp_model_checkpoint_save_state;
+  callback_class->load_state = lp_model_checkpoint_load_state;
+  callback_class->dup_state_key = lp_model_checkpoint_dup_state_key;
+
+  /**
+   * LpModelCheckpoint:dirpath:
+   *
+   * The folder; %NULL is `checkpoints` in the trainer's root folder.
+   */
+  properties[PROP_DIRPATH] = g_param_spec_string ("dirpath", NULL, NULL, NULL, readwrite);
+
+  /**
+   * LpModelCheckpoint:filename:
+   *
+   * The name of a file without its ending; {epoch}, {step} and {NAME} or {NAME:.2f} of a logged value are filled in.
+   */
+  properties[PROP_FILENAME] = g_param_spec_string ("filename", NULL, NULL, "{epoch}-{step}", readwrite);
+
+  /**
+   * LpModelCheckpoint:monitor:
+   *
+   * The name of a logged value, or %NULL.
+   */
+  properties[PROP_MONITOR] = g_param_spec_string ("monitor", NULL, NULL, NULL, readwrite);
+
+  /**
+   * LpModelCheckpoint:mode:
+   *
+   * Which values are better.
+   */
+  properties[PROP_MODE] = g_param_spec_enum ("mode", NULL, NULL, LP_TYPE_MONITOR_MODE, LP_MONITOR_MIN, readwrite);
+
+  /**
+   * LpModelCheckpoint:save-top-k:
+   *
+   * How many of the best to keep; -1 is all, 0 none.
+   */
+  properties[PROP_SAVE_TOP_K] = g_param_spec_int ("save-top-k", NULL, NULL, -1, G_MAXINT, 1, readwrite);
+
+  /**
+   * LpModelCheckpoint:save-last:
+   *
+   * Whether to keep the last one as `last.safetensors`.
+   */
+  properties[PROP_SAVE_LAST] = g_param_spec_boolean ("save-last", NULL, NULL, TRUE, readwrite);
+
+  /**
+   * LpModelCheckpoint:save-weights-only:
+   *
+   * Whether to leave out what a fit needs to go on.
+   */
+  properties[PROP_SAVE_WEIGHTS_ONLY] = g_param_spec_boolean ("save-weights-only", NULL, NULL, FALSE, readwrite);
+
+  /**
+   * LpModelCheckpoint:every-n-train-steps:
+   *
+   * How many optimizer steps lie between two; 0 counts epochs instead.
+   */
+  properties[PROP_EVERY_N_TRAIN_STEPS] = g_param_spec_int64 ("every-n-train-steps", NULL, NULL, 0, G_MAXINT64, 0, readwrite);
+
+  /**
+   * LpModelCheckpoint:every-n-epochs:
+   *
+   * How many epochs lie between two; 0 is off.
+   */
+  properties[PROP_EVERY_N_EPOCHS] = g_param_spec_int64 ("every-n-epochs", NULL, NULL, 0, G_MAXINT64, 1, readwrite);
+
+  /**
+   * LpModelCheckpoint:best-model-path:
+   *
+   * The file with the best value, or %NULL.
+   */
+  properties[PROP_BEST_MODEL_PATH] = g_param_spec_string ("best-model-path", NULL, NULL, NULL, readable);
+
+  /**
+   * LpModelCheckpoint:best-model-score:
+   *
+   * The best value.
+   */
+  properties[PROP_BEST_MODEL_SCORE] = g_param_spec_double ("best-model-score", NULL, NULL, -G_MAXDOUBLE, G_MAXDOUBLE, 0, readable);
+
+  /**
+   * LpModelCheckpoint:last-model-path:
+   *
+   * The file written last, or %NULL.
+   */
+  properties[PROP_LAST_MODEL_PATH] = g_param_spec_string ("last-model-path", NULL, NULL, NULL, readable);
+
+  g_object_class_install_properties (object_class, N_PROPS, properties);
+}
+
+static void
+lp_model_checkpoint_init (LpModelCheckpoint *self)
+{
+  self->filename = g_strdup ("{epoch}-{step}");
+  self->mode = LP_MONITOR_MIN;
+  self->save_top_k = 1;
+  self->save_last = TRUE;
+  self->every_n_epochs = 1;
+  self->saved_step = -1;
+  self->kept = g_ptr_array_new_with_free_func (free_kept);
+}
+
+/**
+ * lp_model_checkpoint_new:
+ * @dirpath: (nullable) (type filename): the folder, or %NULL for `checkpoints` in the trainer's root folder
+ * @monitor: (nullable): the name of a logged value, or %NULL to keep the newest
+ * @mode: which values are better
+ *
+ * Creates a callback that writes a checkpoint at the end of each epoch.
+ *
+ * Returns: (transfer full): the callback
+ */
+LpCallback *
+lp_model_checkpoint_new (const char *dirpath,
+                         const char *monitor,
+                         LpMonitorMode mode)
+{
+  return g_object_new (LP_TYPE_MODEL_CHECKPOINT, "dirpath", dirpath, "monitor", monitor, "mode", mode, NULL);
+}
+
+/**
+ * lp_model_checkpoint_dup_dirpath:
+ * @self: a checkpoint callback
+ *
+ * Gets the folder; %NULL is `checkpoints` in the trainer's root folder.
+ *
+ * Returns: (transfer full) (nullable): the value
+ */
+char *
+lp_model_checkpoint_dup_dirpath (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), NULL);
+
+  return g_strdup (self->dirpath);
+}
+
+/**
+ * lp_model_checkpoint_set_dirpath:
+ * @self: a checkpoint callback
+ * @dirpath: (nullable): the value
+ *
+ * Sets the folder; %NULL is `checkpoints` in the trainer's root folder.
+ */
+void
+lp_model_checkpoint_set_dirpath (LpModelCheckpoint *self,
+                                 const char *dirpath)
+{
+  g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
+
+  if (g_strcmp0 (self->dirpath, dirpath) == 0)
+    return;
+
+  g_free (self->dirpath);
+  self->dirpath = g_strdup (dirpath);
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_DIRPATH]);
+}
+
+/**
+ * lp_model_checkpoint_dup_filename:
+ * @self: a checkpoint callback
+ *
+ * Gets the name of a file without its ending; {epoch}, {step} and {NAME} or {NAME:.2f} of a logged value are filled in.
+ *
+ * Returns: (transfer full) (nullable): the value
+ */
+char *
+lp_model_checkpoint_dup_filename (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), NULL);
+
+  return g_strdup (self->filename);
+}
+
+/**
+ * lp_model_checkpoint_set_filename:
+ * @self: a checkpoint callback
+ * @filename: (nullable): the value
+ *
+ * Sets the name of a file without its ending; {epoch}, {step} and {NAME} or {NAME:.2f} of a logged value are filled in.
+ */
+void
+lp_model_checkpoint_set_filename (LpModelCheckpoint *self,
+                                  const char *filename)
+{
+  g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
+
+  if (g_strcmp0 (self->filename, filename) == 0)
+    return;
+
+  g_free (self->filename);
+  self->filename = g_strdup (filename);
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_FILENAME]);
+}
+
+/**
+ * lp_model_checkpoint_dup_monitor:
+ * @self: a checkpoint callback
+ *
+ * Gets the name of a logged value, or %NULL.
+ *
+ * Returns: (transfer full) (nullable): the value
+ */
+char *
+lp_model_checkpoint_dup_monitor (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), NULL);
+
+  return g_strdup (self->monitor);
+}
+
+/**
+ * lp_model_checkpoint_set_monitor:
+ * @self: a checkpoint callback
+ * @monitor: (nullable): the value
+ *
+ * Sets the name of a logged value, or %NULL.
+ */
+void
+lp_model_checkpoint_set_monitor (LpModelCheckpoint *self,
+                                 const char *monitor)
+{
+  g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
+
+  if (g_strcmp0 (self->monitor, monitor) == 0)
+    return;
+
+  g_free (self->monitor);
+  self->monitor = g_strdup (monitor);
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_MONITOR]);
+}
+
+/**
+ * lp_model_checkpoint_get_mode:
+ * @self: a checkpoint callback
+ *
+ * Gets which values are better.
+ *
+ * Returns: the value
+ */
+LpMonitorMode
+lp_model_checkpoint_get_mode (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), 0);
+
+  return self->mode;
+}
+
+/**
+ * lp_model_checkpoint_set_mode:
+ * @self: a checkpoint callback
+ * @mode: the value
+ *
+ * Sets which values are better.
+ */
+void
+lp_model_checkpoint_set_mode (LpModelCheckpoint *self,
+                              LpMonitorMode mode)
+{
+  g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
+
+  if (self->mode == mode)
+    return;
+
+  self->mode = mode;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_MODE]);
+}
+
+/**
+ * lp_model_checkpoint_get_save_top_k:
+ * @self: a checkpoint callback
+ *
+ * Gets how many of the best to keep; -1 is all, 0 none.
+ *
+ * Returns: the value
+ */
+gint
+lp_model_checkpoint_get_save_top_k (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), 0);
+
+  return self->save_top_k;
+}
+
+/**
+ * lp_model_checkpoint_set_save_top_k:
+ * @self: a checkpoint callback
+ * @save_top_k: the value
+ *
+ * Sets how many of the best to keep; -1 is all, 0 none.
+ */
+void
+lp_model_checkpoint_set_save_top_k (LpModelCheckpoint *self,
+                                    gint save_top_k)
+{
+  g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
+
+  if (self->save_top_k == save_top_k)
+    return;
+
+  self->save_top_k = save_top_k;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_SAVE_TOP_K]);
+}
+
+/**
+ * lp_model_checkpoint_get_save_last:
+ * @self: a checkpoint callback
+ *
+ * Gets whether to keep the last one as `last.safetensors`.
+ *
+ * Returns: the value
+ */
+gboolean
+lp_model_checkpoint_get_save_last (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), 0);
+
+  return self->save_last;
+}
+
+/**
+ * lp_model_checkpoint_set_save_last:
+ * @self: a checkpoint callback
+ * @save_last: the value
+ *
+ * Sets whether to keep the last one as `last.safetensors`.
+ */
+void
+lp_model_checkpoint_set_save_last (LpModelCheckpoint *self,
+                                   gboolean save_last)
+{
+  g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
+
+  if (self->save_last == !!save_last)
+    return;
+
+  self->save_last = !!save_last;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_SAVE_LAST]);
+}
+
+/**
+ * lp_model_checkpoint_get_save_weights_only:
+ * @self: a checkpoint callback
+ *
+ * Gets whether to leave out what a fit needs to go on.
+ *
+ * Returns: the value
+ */
+gboolean
+lp_model_checkpoint_get_save_weights_only (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), 0);
+
+  return self->save_weights_only;
+}
+
+/**
+ * lp_model_checkpoint_set_save_weights_only:
+ * @self: a checkpoint callback
+ * @save_weights_only: the value
+ *
+ * Sets whether to leave out what a fit needs to go on.
+ */
+void
+lp_model_checkpoint_set_save_weights_only (LpModelCheckpoint *self,
+                                           gboolean save_weights_only)
+{
+  g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
+
+  if (self->save_weights_only == !!save_weights_only)
+    return;
+
+  self->save_weights_only = !!save_weights_only;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_SAVE_WEIGHTS_ONLY]);
+}
+
+/**
+ * lp_model_checkpoint_get_every_n_train_steps:
+ * @self: a checkpoint callback
+ *
+ * Gets how many optimizer steps lie between two; 0 counts epochs instead.
+ *
+ * Returns: the value
+ */
+gint64
+lp_model_checkpoint_get_every_n_train_steps (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), 0);
+
+  return self->every_n_train_steps;
+}
+
+/**
+ * lp_model_checkpoint_set_every_n_train_steps:
+ * @self: a checkpoint callback
+ * @every_n_train_steps: the value
+ *
+ * Sets how many optimizer steps lie between two; 0 counts epochs instead.
+ */
+void
+lp_model_checkpoint_set_every_n_train_steps (LpModelCheckpoint *self,
+                                             gint64 every_n_train_steps)
+{
+  g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
+
+  if (self->every_n_train_steps == every_n_train_steps)
+    return;
+
+  self->every_n_train_steps = every_n_train_steps;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_EVERY_N_TRAIN_STEPS]);
+}
+
+/**
+ * lp_model_checkpoint_get_every_n_epochs:
+ * @self: a checkpoint callback
+ *
+ * Gets how many epochs lie between two; 0 is off.
+ *
+ * Returns: the value
+ */
+gint64
+lp_model_checkpoint_get_every_n_epochs (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), 0);
+
+  return self->every_n_epochs;
+}
+
+/**
+ * lp_model_checkpoint_set_every_n_epochs:
+ * @self: a checkpoint callback
+ * @every_n_epochs: the value
+ *
+ * Sets how many epochs lie between two; 0 is off.
+ */
+void
+lp_model_checkpoint_set_every_n_epochs (LpModelCheckpoint *self,
+                                        gint64 every_n_epochs)
+{
+  g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
+
+  if (self->every_n_epochs == every_n_epochs)
+    return;
+
+  self->every_n_epochs = every_n_epochs;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_EVERY_N_EPOCHS]);
+}
+
+/**
+ * lp_model_checkpoint_dup_best_model_path:
+ * @self: a checkpoint callback
+ *
+ * Gets the file with the best value, or %NULL.
+ *
+ * Returns: (transfer full) (nullable): the value
+ */
+char *
+lp_model_checkpoint_dup_best_model_path (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), NULL);
+
+  return g_strdup (self->best_model_path);
+}
+
+/**
+ * lp_model_checkpoint_get_best_model_score:
+ * @self: a checkpoint callback
+ *
+ * Gets the best value.
+ *
+ * Returns: the value
+ */
+double
+lp_model_checkpoint_get_best_model_score (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), 0);
+
+  return self->best_model_score;
+}
+
+/**
+ * lp_model_checkpoint_dup_last_model_path:
+ * @self: a checkpoint callback
+ *
+ * Gets the file written last, or %NULL.
+ *
+ * Returns: (transfer full) (nullable): the value
+ */
+char *
+lp_model_checkpoint_dup_last_model_path (LpModelCheckpoint *self)
+{
+  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), NULL);
+
+  return g_strdup (self->last_model_path);
+}

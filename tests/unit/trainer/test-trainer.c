@@ -1,0 +1,429 @@
+#include <math.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include "trainer-fixture.h"
+
+static void
+test_fit (gconstpointer precision)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) train = test_loader_new (120, 8, TRUE);
+  g_autoptr (LpDataLoader) val = test_loader_new (60, 20, FALSE);
+  g_autoptr (LpTrainer) trainer = test_trainer_new (precision, 8);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *reported = NULL;
+
+  g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), train, val, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 8 * 15);
+  g_assert_cmpfloat (lp_trainer_get_metric (trainer, "val_acc"), >, 0.9);
+  g_assert_cmpfloat (lp_trainer_get_metric (trainer, "train_loss"), <, 1);
+  reported = lp_trainer_dup_precision (trainer);
+  g_assert_cmpstr (reported, ==, precision);
+  g_assert_null (lp_model_get_trainer (LP_MODEL (net)));
+}
+
+static void
+test_validate_and_predict (void)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) loader = test_loader_new (50, 20, FALSE);
+  g_autoptr (LpTrainer) trainer = test_trainer_new (NULL, 1);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GVariant) metrics = NULL;
+  g_autoptr (GPtrArray) predictions = NULL;
+  double value;
+
+  metrics = lp_trainer_validate (trainer, LP_MODEL (net), loader, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_true (g_variant_lookup (metrics, "val_acc", "d", &value));
+
+  predictions = lp_trainer_predict (trainer, NULL, loader, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (predictions->len, ==, 3);
+  g_assert_cmpint (lp_tensor_get_dim (g_ptr_array_index (predictions, 2), 0), ==, 10);
+}
+
+static void
+test_accumulate (void)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) train = test_loader_new (10 * 4, 4, TRUE);
+  g_autoptr (LpTrainer) trainer = test_trainer_new (NULL, 2);
+  g_autoptr (GError) error = NULL;
+
+  lp_trainer_set_accumulate_grad_batches (trainer, 4);
+  lp_trainer_set_gradient_clip_val (trainer, 0.5);
+  g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), train, NULL, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 2 * 3);
+}
+
+static void
+test_no_loss (void)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) train = test_loader_new (40, 4, TRUE);
+  g_autoptr (LpTrainer) trainer = test_trainer_new (NULL, 1);
+  g_autoptr (GError) error = NULL;
+
+  net->skip_every = 2;
+  g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), train, NULL, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 5);
+
+  net->skip_every = 1;
+  g_assert_false (lp_trainer_fit (trainer, LP_MODEL (net), train, NULL, NULL, NULL, &error));
+  g_assert_error (error, LP_ERROR, LP_ERROR_SUBCLASS);
+  g_assert_nonnull (strstr (error->message, "TestNet"));
+}
+
+static void
+test_not_finite (void)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) train = test_loader_new (40, 4, TRUE);
+  g_autoptr (LpTrainer) trainer = test_trainer_new (NULL, 1);
+  g_autoptr (GError) error = NULL;
+
+  net->poison = TRUE;
+  g_assert_false (lp_trainer_fit (trainer, LP_MODEL (net), train, NULL, NULL, NULL, &error));
+  g_assert_error (error, LP_ERROR, LP_ERROR_NOT_FINITE);
+}
+
+static void
+test_limits (void)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) train = test_loader_new (100, 10, TRUE);
+  g_autoptr (LpDataLoader) val = test_loader_new (100, 10, FALSE);
+  g_autoptr (LpTrainer) trainer = test_trainer_new (NULL, 2);
+  g_autoptr (GError) error = NULL;
+
+  lp_trainer_set_limit_train_batches (trainer, 3);
+  lp_trainer_set_limit_val_batches (trainer, 0.2);
+  g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), train, val, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 6);
+  g_assert_cmpint (lp_trainer_get_num_val_batches (trainer), ==, 2);
+
+  lp_trainer_set_limit_train_batches (trainer, 1);
+  lp_trainer_set_max_steps (trainer, 13);
+  g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), train, val, NULL, NULL, &error));
+  g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 13);
+
+  lp_trainer_set_fast_dev_run (trainer, 1);
+  g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), train, val, NULL, NULL, &error));
+  g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 1);
+}
+
+static void
+test_conflicts (void)
+{
+  g_autoptr (LpPrecisionPlugin) plugin = lp_full_precision_plugin_new ();
+  g_autoptr (GError) error = NULL;
+  GObject *trainer;
+
+  trainer = g_initable_new (LP_TYPE_TRAINER, NULL, &error, "precision-request", "16-mixed", "precision-plugin", plugin, NULL);
+  g_assert_null (trainer);
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_CONFLICT);
+  g_clear_error (&error);
+
+  g_assert_null (lp_trainer_new ("16-mixd", &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNKNOWN);
+  g_assert_nonnull (strstr (error->message, "16-mixed"));
+}
+
+static void
+count_notify (LpTrainer  *trainer,
+              GParamSpec *pspec,
+              guint      *count)
+{
+  (*count)++;
+}
+
+static void
+test_exchange (void)
+{
+  g_autoptr (LpTrainer) trainer = test_trainer_new ("bf16-mixed", 1);
+  g_autoptr (LpPrecisionPlugin) plugin = lp_full_precision_plugin_new ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *before = lp_trainer_dup_precision (trainer);
+  g_autofree char *after = NULL;
+  guint count = 0;
+
+  g_assert_cmpstr (before, ==, "bf16-mixed");
+  g_signal_connect (trainer, "notify::precision", G_CALLBACK (count_notify), &count);
+  g_assert_true (lp_trainer_set_precision_plugin (trainer, plugin, &error));
+  g_assert_no_error (error);
+  g_assert_cmpuint (count, ==, 1);
+  after = lp_trainer_dup_precision (trainer);
+  g_assert_cmpstr (after, ==, "32-true");
+}
+
+static void
+on_done (GObject      *source,
+         GAsyncResult *result,
+         gpointer      loop)
+{
+  g_autoptr (GError) error = NULL;
+
+  lp_trainer_fit_finish (LP_TRAINER (source), result, &error);
+  g_assert_no_error (error);
+  g_main_loop_quit (loop);
+}
+
+static gboolean
+count_turns (gpointer data)
+{
+  (*(guint *) data)++;
+
+  return G_SOURCE_CONTINUE;
+}
+
+static void
+test_async (void)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) train = test_loader_new (40, 4, TRUE);
+  g_autoptr (LpTrainer) trainer = test_trainer_new (NULL, 2);
+  g_autoptr (GMainLoop) loop = g_main_loop_new (NULL, FALSE);
+  guint turns = 0;
+  guint id = g_idle_add (count_turns, &turns);
+
+  lp_trainer_fit_async (trainer, LP_MODEL (net), train, NULL, NULL, NULL, on_done, loop);
+  g_main_loop_run (loop);
+  g_source_remove (id);
+  g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 20);
+  g_assert_cmpuint (turns, >=, 20);
+}
+
+static void
+test_cancel (void)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) train = test_loader_new (40, 4, TRUE);
+  g_autoptr (LpTrainer) trainer = test_trainer_new (NULL, 2);
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+
+  g_signal_connect_swapped (trainer, "train-epoch-end", G_CALLBACK (g_cancellable_cancel), cancellable);
+  g_assert_false (lp_trainer_fit (trainer, LP_MODEL (net), train, NULL, NULL, cancellable, &error));
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_assert_true (lp_trainer_get_interrupted (trainer));
+
+  g_clear_error (&error);
+  g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), train, NULL, NULL, NULL, &error));
+  g_assert_no_error (error);
+}
+
+static void
+stop_at (LpTrainer *trainer,
+         LpBatch   *batch,
+         gint64     batch_idx,
+         gpointer   data)
+{
+  if (lp_trainer_get_global_step (trainer) == GPOINTER_TO_INT (data))
+    lp_trainer_save_checkpoint (trainer, "lp-test-checkpoints/stopped.safetensors", FALSE, NULL);
+}
+
+/* A run that goes on from a checkpoint in the middle of an epoch ends with the same bits. */
+static void
+test_resume (gconstpointer precision)
+{
+  g_autoptr (GBytes) whole = NULL;
+  g_autoptr (GBytes) resumed = NULL;
+  g_autoptr (GError) error = NULL;
+  double val_loss = 0;
+
+  for (int part = 0; part < 2; part++)
+    {
+      g_autoptr (TestNet) net = test_net_new (3);
+      g_autoptr (LpDataLoader) train = test_loader_new (90, 5, TRUE);
+      g_autoptr (LpDataLoader) val = test_loader_new (30, 10, FALSE);
+      g_autoptr (LpTrainer) trainer = test_trainer_new (precision, 3);
+
+      net->with_schedule = TRUE;
+      lp_trainer_set_accumulate_grad_batches (trainer, 2);
+      lp_trainer_set_val_check_interval (trainer, 0.5);
+      if (part == 0)
+        g_signal_connect (trainer, "train-batch-end", G_CALLBACK (stop_at), GINT_TO_POINTER (13));
+      else
+        lp_seed_everything (99);
+      g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), train, val,
+                                     part == 1 ? "lp-test-checkpoints/stopped.safetensors" : NULL, NULL, &error));
+      g_assert_no_error (error);
+      g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 27);
+      *(part == 0 ? &whole : &resumed) = test_net_dup_weights (net);
+      if (part == 0)
+        val_loss = lp_trainer_get_metric (trainer, "train_loss");
+      else
+        {
+          g_assert_cmpfloat (val_loss, ==, lp_trainer_get_metric (trainer, "train_loss"));
+          g_assert_cmpint (net->n_steps, <, 54);
+        }
+    }
+
+  g_assert_true (g_bytes_equal (whole, resumed));
+}
+
+static void
+test_checkpoints (void)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) train = test_loader_new (90, 5, TRUE);
+  g_autoptr (LpDataLoader) val = test_loader_new (30, 10, FALSE);
+  g_autoptr (LpTrainer) trainer = test_trainer_new (NULL, 3);
+  g_autoptr (LpCallback) checkpoint = lp_model_checkpoint_new ("lp-test-checkpoints/best", "val_loss", LP_MONITOR_MIN);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *best = NULL;
+
+  lp_trainer_set_enable_checkpointing (trainer, TRUE);
+  lp_trainer_add_callback (trainer, checkpoint);
+  g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), train, val, NULL, NULL, &error));
+  g_assert_no_error (error);
+  best = lp_model_checkpoint_dup_best_model_path (LP_MODEL_CHECKPOINT (checkpoint));
+  g_assert_true (g_file_test (best, G_FILE_TEST_EXISTS));
+  g_assert_true (g_file_test ("lp-test-checkpoints/best/last.safetensors", G_FILE_TEST_EXISTS));
+
+  {
+    g_autoptr (GVariant) metrics = lp_trainer_test (trainer, NULL, val, "best", NULL, &error);
+    double loss;
+
+    g_assert_no_error (error);
+    g_assert_true (g_variant_lookup (metrics, "val_loss", "d", &loss));
+    g_assert_cmpfloat_with_epsilon (loss, lp_model_checkpoint_get_best_model_score (LP_MODEL_CHECKPOINT (checkpoint)), 1e-6);
+  }
+}
+
+static void
+test_early_stopping (void)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) train = test_loader_new (40, 5, TRUE);
+  g_autoptr (LpDataLoader) val = test_loader_new (30, 10, FALSE);
+  g_autoptr (LpTrainer) trainer = test_trainer_new (NULL, 50);
+  g_autoptr (LpCallback) stopping = lp_early_stopping_new ("val_loss", LP_MONITOR_MIN, 2);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *reason = NULL;
+
+  net->lr = 0;
+  lp_trainer_add_callback (trainer, stopping);
+  g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), train, val, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (lp_trainer_get_current_epoch (trainer), ==, 2);
+  reason = lp_early_stopping_dup_stop_reason (LP_EARLY_STOPPING (stopping));
+  g_assert_nonnull (reason);
+}
+
+static void
+test_loggers (void)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) train = test_loader_new (40, 5, TRUE);
+  g_autoptr (LpDataLoader) val = test_loader_new (30, 10, FALSE);
+  g_autoptr (LpTrainer) trainer = test_trainer_new (NULL, 2);
+  g_autoptr (LpLogger) csv = lp_csv_logger_new ("lp-test-checkpoints/logs", "run", "one");
+  g_autoptr (LpLogger) board = lp_tensor_board_logger_new ("lp-test-checkpoints/logs", "run", "two");
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = NULL;
+
+  lp_trainer_set_log_every_n_steps (trainer, 4);
+  lp_trainer_add_logger (trainer, csv);
+  lp_trainer_add_logger (trainer, board);
+  g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), train, val, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_true (g_file_get_contents ("lp-test-checkpoints/logs/run/one/metrics.csv", &text, NULL, NULL));
+  g_assert_true (g_str_has_prefix (text, "step,train_loss_step,epoch,val_loss,val_acc,train_loss_epoch\n4,"));
+}
+
+static void
+test_fabric (gconstpointer precision)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LpFabric) fabric = lp_fabric_new (precision, &error);
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) loader = test_loader_new (60, 10, TRUE);
+  g_autoptr (GPtrArray) parameters = NULL;
+  g_autoptr (LpOptimizer) optimizer = NULL;
+  double first = 0, last = 0;
+
+  g_assert_no_error (error);
+  g_assert_true (lp_fabric_setup_module (fabric, LP_MODULE (net), &error));
+  parameters = lp_module_dup_parameters (LP_MODULE (net));
+  optimizer = lp_adamw_new (parameters, 0.01);
+  g_assert_true (lp_fabric_setup_optimizer (fabric, optimizer, &error));
+
+  for (int epoch = 0; epoch < 5; epoch++)
+    {
+      LpBatch *raw;
+
+      g_assert_true (lp_data_loader_start_epoch (loader, epoch, &error));
+      while ((raw = lp_data_loader_next (loader, &error)) != NULL)
+        {
+          g_autoptr (LpBatch) owned = raw;
+          g_autoptr (LpBatch) batch = lp_fabric_convert_batch (fabric, raw, &error);
+          g_autoptr (LpTensor) output = lp_fabric_forward (fabric, LP_MODULE (net), lp_batch_get_tensor (batch, 0), &error);
+          g_autoptr (LpTensor) loss = lp_tensor_cross_entropy (output, lp_batch_get_tensor (batch, 1), &error);
+
+          g_assert_no_error (error);
+          last = lp_tensor_get_item (loss, NULL);
+          if (first == 0)
+            first = last;
+          g_assert_true (lp_optimizer_zero_grad (optimizer, &error));
+          g_assert_true (lp_fabric_backward (fabric, loss, &error));
+          g_assert_true (lp_fabric_clip_gradients (fabric, optimizer, 1, LP_CLIP_NORM, &error));
+          g_assert_cmpint (lp_fabric_optimizer_step (fabric, optimizer, &error), !=, LP_STEP_FAILED);
+          g_assert_no_error (error);
+        }
+    }
+  g_assert_cmpfloat (last, <, first);
+  g_assert_true (lp_fabric_save (fabric, "lp-test-checkpoints/fabric.safetensors", NULL, &error));
+  {
+    g_autoptr (LpState) extra = lp_fabric_load (fabric, "lp-test-checkpoints/fabric.safetensors", &error);
+
+    g_assert_no_error (error);
+    g_assert_nonnull (extra);
+  }
+}
+
+int
+main (int   argc,
+      char *argv[])
+{
+  static const char *names[] = { "32-true", "64-true", "bf16-true", "16-true", "bf16-mixed", "16-mixed" };
+
+  g_autofree char *folder = NULL;
+
+  g_test_init (&argc, &argv, NULL);
+  folder = g_dir_make_tmp ("lp-trainer-XXXXXX", NULL);
+  g_assert_nonnull (folder);
+  g_assert_cmpint (g_chdir (folder), ==, 0);
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      g_autofree char *fit = g_strconcat ("/trainer/fit/", names[i], NULL);
+      g_autofree char *resume = g_strconcat ("/trainer/resume/", names[i], NULL);
+      g_autofree char *fabric = g_strconcat ("/fabric/", names[i], NULL);
+
+      g_test_add_data_func (fit, names[i], test_fit);
+      g_test_add_data_func (resume, names[i], test_resume);
+      g_test_add_data_func (fabric, names[i], test_fabric);
+    }
+  g_test_add_func ("/trainer/validate-and-predict", test_validate_and_predict);
+  g_test_add_func ("/trainer/accumulate", test_accumulate);
+  g_test_add_func ("/trainer/no-loss", test_no_loss);
+  g_test_add_func ("/trainer/not-finite", test_not_finite);
+  g_test_add_func ("/trainer/limits", test_limits);
+  g_test_add_func ("/trainer/conflicts", test_conflicts);
+  g_test_add_func ("/trainer/exchange", test_exchange);
+  g_test_add_func ("/trainer/async", test_async);
+  g_test_add_func ("/trainer/cancel", test_cancel);
+  g_test_add_func ("/trainer/checkpoints", test_checkpoints);
+  g_test_add_func ("/trainer/early-stopping", test_early_stopping);
+  g_test_add_func ("/trainer/loggers", test_loggers);
+
+  return g_test_run ();
+}
