@@ -224,6 +224,14 @@ lp_grad_scaler_new (void)
   return g_object_new (LP_TYPE_GRAD_SCALER, NULL);
 }
 
+static gboolean
+fail (GError     **error,
+      const char  *message)
+{
+  g_set_error_literal (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER, message);
+  return FALSE;
+}
+
 /**
  * lp_grad_scaler_new_full:
  * @init_scale: the scale at the start
@@ -247,6 +255,12 @@ lp_grad_scaler_new_full (double    init_scale,
 {
   g_autoptr (LpGradScaler) self = NULL;
 
+  if (!isfinite (init_scale) || !isfinite (growth_factor) || !isfinite (backoff_factor))
+    {
+      fail (error, "The scale and the factors of a gradient scaler are finite");
+      return NULL;
+    }
+
   self = g_object_new (LP_TYPE_GRAD_SCALER,
                        "init-scale", init_scale,
                        "growth-factor", growth_factor,
@@ -256,14 +270,6 @@ lp_grad_scaler_new_full (double    init_scale,
                        NULL);
 
   return lp_grad_scaler_check (self, error) ? g_steal_pointer (&self) : NULL;
-}
-
-static gboolean
-fail (GError     **error,
-      const char  *message)
-{
-  g_set_error_literal (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER, message);
-  return FALSE;
 }
 
 /**

@@ -1,0 +1,326 @@
+#include <math.h>
+
+#include <lp/lp.h>
+
+#include <lp/core/lp-dtype-private.h>
+
+typedef struct
+{
+  LpTensor    *parameter;
+  LpOptimizer *optimizer;
+} Setup;
+
+static Setup
+set_up (LpDType *dtype)
+{
+  Setup setup;
+  g_autoptr (GPtrArray) parameters = g_ptr_array_new ();
+
+  setup.parameter = lp_tensor_new_from_doubles ((double[]) { 1 }, 1, (gint64[]) { 1 }, 1, dtype, NULL);
+  lp_tensor_set_requires_grad (setup.parameter, TRUE);
+  g_ptr_array_add (parameters, setup.parameter);
+  setup.optimizer = lp_sgd_new (parameters, 0);
+
+  return setup;
+}
+
+static void
+tear_down (Setup *setup)
+{
+  g_object_unref (setup->parameter);
+  g_object_unref (setup->optimizer);
+}
+
+static void
+give_gradient (Setup  *setup,
+               double  value)
+{
+  g_autoptr (LpTensor) grad =
+    lp_tensor_new_from_doubles (&value, 1, (gint64[]) { 1 }, 1, lp_tensor_get_dtype (setup->parameter), NULL);
+
+  lp_tensor_set_grad (setup->parameter, grad);
+}
+
+static void
+start (LpGradScaler *scaler)
+{
+  g_autoptr (LpTensor) loss = lp_tensor_scalar (1, lp_dtype_f32 (), NULL, NULL);
+  g_autoptr (LpTensor) scaled = lp_grad_scaler_scale (scaler, loss, NULL);
+
+  g_assert_cmpfloat (lp_tensor_get_item (scaled, NULL), ==, lp_grad_scaler_get_scale (scaler));
+}
+
+static void
+run_step (LpGradScaler *scaler,
+          Setup        *setup,
+          gboolean      overflow)
+{
+  g_autoptr (GError) error = NULL;
+
+  give_gradient (setup, overflow ? INFINITY : 1);
+  g_assert_cmpint (lp_grad_scaler_step (scaler, setup->optimizer, NULL, &error), ==,
+                   overflow ? LP_STEP_SKIPPED : LP_STEP_APPLIED);
+  g_assert_no_error (error);
+  g_assert_true (lp_grad_scaler_update (scaler, &error));
+  g_assert_no_error (error);
+}
+
+static void
+test_vector (void)
+{
+  const gboolean overflow[] = { FALSE, FALSE, TRUE, FALSE, FALSE, FALSE };
+  const double scales[] = { 8, 16, 8, 8, 16, 16 };
+  const int trackers[] = { 1, 0, 0, 1, 0, 1 };
+  Setup setup = set_up (NULL);
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new_full (8, 2, 0.5, 2, TRUE, NULL);
+
+  start (scaler);
+  for (guint i = 0; i < G_N_ELEMENTS (scales); i++)
+    {
+      run_step (scaler, &setup, overflow[i]);
+      g_assert_cmpfloat (lp_grad_scaler_get_scale (scaler), ==, scales[i]);
+      g_assert_cmpint (lp_grad_scaler_get_growth_tracker (scaler), ==, trackers[i]);
+    }
+  g_assert_cmpint (lp_grad_scaler_get_n_skipped (scaler), ==, 1);
+  tear_down (&setup);
+}
+
+static void
+test_defaults (void)
+{
+  Setup setup = set_up (NULL);
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new ();
+  g_autoptr (LpGradScaler) other = lp_grad_scaler_new ();
+
+  start (scaler);
+  for (int i = 0; i < 1999; i++)
+    run_step (scaler, &setup, FALSE);
+  g_assert_cmpfloat (lp_grad_scaler_get_scale (scaler), ==, 65536);
+  run_step (scaler, &setup, FALSE);
+  g_assert_cmpfloat (lp_grad_scaler_get_scale (scaler), ==, 131072);
+  g_assert_cmpint (lp_grad_scaler_get_growth_tracker (scaler), ==, 0);
+
+  start (other);
+  for (int i = 0; i < 1999; i++)
+    run_step (other, &setup, FALSE);
+  run_step (other, &setup, TRUE);
+  g_assert_cmpfloat (lp_grad_scaler_get_scale (other), ==, 32768);
+  g_assert_cmpint (lp_grad_scaler_get_growth_tracker (other), ==, 0);
+  tear_down (&setup);
+}
+
+static void
+test_growth_is_finite (void)
+{
+  Setup setup = set_up (NULL);
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new_full (0x1p127, 2, 0.5, 1, TRUE, NULL);
+
+  start (scaler);
+  run_step (scaler, &setup, FALSE);
+  g_assert_cmpfloat (lp_grad_scaler_get_scale (scaler), ==, 0x1p127);
+  tear_down (&setup);
+}
+
+static void
+test_order (void)
+{
+  Setup setup = set_up (NULL);
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new_full (4, 2, 0.5, 2000, TRUE, NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LpTensor) grad = NULL;
+
+  give_gradient (&setup, 12);
+  g_assert_false (lp_grad_scaler_unscale (scaler, setup.optimizer, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  g_clear_error (&error);
+  g_assert_false (lp_grad_scaler_update (scaler, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  g_clear_error (&error);
+
+  start (scaler);
+  g_assert_cmpint (lp_grad_scaler_get_stage (scaler, setup.optimizer), ==, LP_SCALER_READY);
+  g_assert_true (lp_grad_scaler_unscale (scaler, setup.optimizer, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (lp_grad_scaler_get_stage (scaler, setup.optimizer), ==, LP_SCALER_UNSCALED);
+  grad = lp_tensor_dup_grad (setup.parameter);
+  g_assert_cmpfloat (lp_tensor_get_item (grad, NULL), ==, 3);
+  g_assert_false (lp_grad_scaler_unscale (scaler, setup.optimizer, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  g_clear_error (&error);
+
+  g_assert_cmpint (lp_grad_scaler_step (scaler, setup.optimizer, NULL, &error), ==, LP_STEP_APPLIED);
+  g_assert_cmpint (lp_grad_scaler_get_stage (scaler, setup.optimizer), ==, LP_SCALER_STEPPED);
+  g_assert_cmpint (lp_grad_scaler_step (scaler, setup.optimizer, NULL, &error), ==, LP_STEP_FAILED);
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  g_clear_error (&error);
+  g_assert_false (lp_grad_scaler_unscale (scaler, setup.optimizer, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  g_clear_error (&error);
+  g_assert_true (lp_grad_scaler_update (scaler, &error));
+  g_assert_cmpint (lp_grad_scaler_get_stage (scaler, setup.optimizer), ==, LP_SCALER_READY);
+
+  lp_tensor_set_grad (setup.parameter, NULL);
+  g_assert_cmpint (lp_grad_scaler_step (scaler, setup.optimizer, NULL, &error), ==, LP_STEP_FAILED);
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  tear_down (&setup);
+}
+
+static void
+test_several_optimizers (void)
+{
+  Setup a = set_up (NULL), b = set_up (NULL);
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new_full (4, 2, 0.5, 2000, TRUE, NULL);
+  g_autoptr (GError) error = NULL;
+
+  /* one that overflows doesn't skip the other, but one scale serves both */
+  start (scaler);
+  give_gradient (&a, INFINITY);
+  give_gradient (&b, 1);
+  g_assert_cmpint (lp_grad_scaler_step (scaler, a.optimizer, NULL, &error), ==, LP_STEP_SKIPPED);
+  g_assert_cmpint (lp_grad_scaler_step (scaler, b.optimizer, NULL, &error), ==, LP_STEP_APPLIED);
+  g_assert_true (lp_grad_scaler_update (scaler, &error));
+  g_assert_cmpfloat (lp_grad_scaler_get_scale (scaler), ==, 2);
+
+  /* one update, however many optimizers */
+  give_gradient (&a, 1);
+  give_gradient (&b, 1);
+  lp_grad_scaler_step (scaler, a.optimizer, NULL, &error);
+  lp_grad_scaler_step (scaler, b.optimizer, NULL, &error);
+  g_assert_true (lp_grad_scaler_update (scaler, &error));
+  g_assert_cmpint (lp_grad_scaler_get_growth_tracker (scaler), ==, 1);
+  tear_down (&a);
+  tear_down (&b);
+}
+
+static void
+test_f16_gradients (void)
+{
+  Setup setup = set_up (lp_dtype_f16 ());
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new ();
+  g_autoptr (GError) error = NULL;
+
+  start (scaler);
+  give_gradient (&setup, 1);
+  g_assert_false (lp_grad_scaler_unscale (scaler, setup.optimizer, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  tear_down (&setup);
+}
+
+static void
+test_half_loss (void)
+{
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new ();
+  g_autoptr (LpTensor) loss = lp_tensor_scalar (3, lp_dtype_f16 (), NULL, NULL);
+  g_autoptr (LpTensor) scaled = lp_grad_scaler_scale (scaler, loss, NULL);
+
+  /* 3 * 65536 doesn't fit in f16 */
+  g_assert_cmpfloat (lp_tensor_get_item (scaled, NULL), ==, 196608);
+}
+
+static void
+test_disabled (void)
+{
+  Setup setup = set_up (NULL);
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new_full (8, 2, 0.5, 2, FALSE, NULL);
+  g_autoptr (LpTensor) loss = lp_tensor_scalar (3, NULL, NULL, NULL);
+  g_autoptr (LpTensor) scaled = lp_grad_scaler_scale (scaler, loss, NULL);
+  g_autoptr (LpState) state = lp_grad_scaler_save_state (scaler);
+
+  g_assert_true (scaled == loss);
+  g_assert_cmpfloat (lp_grad_scaler_get_scale (scaler), ==, 1);
+  g_assert_true (lp_state_is_empty (state));
+  g_assert_true (lp_grad_scaler_load_state (scaler, state, NULL));
+  give_gradient (&setup, 1);
+  g_assert_cmpint (lp_grad_scaler_step (scaler, setup.optimizer, NULL, NULL), ==, LP_STEP_APPLIED);
+  g_assert_true (lp_grad_scaler_update (scaler, NULL));
+  tear_down (&setup);
+}
+
+static void
+test_bad_values (void)
+{
+  const double values[][3] = {
+    { 0, 2, 0.5 }, { -1, 2, 0.5 }, { INFINITY, 2, 0.5 }, { 1, 1, 0.5 }, { 1, 2, 1 }, { 1, 2, 0 }, { NAN, 2, 0.5 }
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (values); i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      g_assert_null (lp_grad_scaler_new_full (values[i][0], values[i][1], values[i][2], 1, TRUE, &error));
+      g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+    }
+}
+
+static void
+test_state (void)
+{
+  Setup setup = set_up (NULL);
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new_full (8, 2, 0.5, 3, TRUE, NULL);
+  g_autoptr (LpGradScaler) restored = lp_grad_scaler_new ();
+  g_autoptr (LpState) state = NULL;
+  g_autoptr (LpState) empty = lp_state_new ();
+  g_autoptr (GError) error = NULL;
+
+  start (scaler);
+  run_step (scaler, &setup, FALSE);
+  run_step (scaler, &setup, TRUE);
+  run_step (scaler, &setup, FALSE);
+  state = lp_grad_scaler_save_state (scaler);
+  g_assert_true (lp_grad_scaler_load_state (restored, state, &error));
+  g_assert_no_error (error);
+  g_assert_cmpfloat (lp_grad_scaler_get_scale (restored), ==, 4);
+  g_assert_cmpint (lp_grad_scaler_get_growth_tracker (restored), ==, 1);
+  g_assert_cmpint (lp_grad_scaler_get_growth_interval (restored), ==, 3);
+
+  /* a restored scaler can unscale at once */
+  run_step (restored, &setup, FALSE);
+
+  g_assert_false (lp_grad_scaler_load_state (restored, empty, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);
+  g_clear_error (&error);
+  lp_state_set_value (state, "scale", g_variant_new_double (-1));
+  g_assert_false (lp_grad_scaler_load_state (restored, state, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);
+  g_assert_cmpfloat (lp_grad_scaler_get_scale (restored), ==, 4);
+  tear_down (&setup);
+}
+
+static void
+test_rounding (void)
+{
+  const double f16[][2] = {
+    { 65519, 65504 }, { 65520, INFINITY }, { 0x1p-24, 0x1p-24 }, { 0x1p-25, 0 }, { 0x1.8p-25, 0x1p-24 },
+    { 1 + 0x1p-11, 1 }, { 1 + 3 * 0x1p-11, 1.001953125 }, { 0.1f, 0.0999755859375 }, { 1e-8, 0 }
+  };
+  const double bf16[][2] = {
+    { 1 + 0x1p-8, 1 }, { 1 + 3 * 0x1p-8, 1.015625 }, { 1 + 0x1p-7, 1 + 0x1p-7 }, { 3.4e38, INFINITY },
+    { 0.1f, 0.10009765625 }
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (f16); i++)
+    g_assert_cmpfloat (_lp_f16_to_f32 (_lp_f16_from_f32 (f16[i][0])), ==, f16[i][1]);
+  for (guint i = 0; i < G_N_ELEMENTS (bf16); i++)
+    g_assert_cmpfloat (_lp_bf16_to_f32 (_lp_bf16_from_f32 (bf16[i][0])), ==, bf16[i][1]);
+}
+
+int
+main (int   argc,
+      char *argv[])
+{
+  g_test_init (&argc, &argv, NULL);
+
+  g_test_add_func ("/grad-scaler/vector", test_vector);
+  g_test_add_func ("/grad-scaler/defaults", test_defaults);
+  g_test_add_func ("/grad-scaler/growth-is-finite", test_growth_is_finite);
+  g_test_add_func ("/grad-scaler/order", test_order);
+  g_test_add_func ("/grad-scaler/several-optimizers", test_several_optimizers);
+  g_test_add_func ("/grad-scaler/f16-gradients", test_f16_gradients);
+  g_test_add_func ("/grad-scaler/half-loss", test_half_loss);
+  g_test_add_func ("/grad-scaler/disabled", test_disabled);
+  g_test_add_func ("/grad-scaler/bad-values", test_bad_values);
+  g_test_add_func ("/grad-scaler/state", test_state);
+  g_test_add_func ("/grad-scaler/rounding", test_rounding);
+
+  return g_test_run ();
+}
