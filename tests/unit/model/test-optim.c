@@ -544,6 +544,150 @@ test_encoded_low_copy (void)
     }
 }
 
+/* A format as a program writes it: one byte per element, steps of 1/4. */
+
+typedef struct
+{
+  LpDType parent_instance;
+} TestDType;
+
+typedef struct
+{
+  LpDTypeClass parent_class;
+} TestDTypeClass;
+
+static GType test_dtype_get_type (void);
+
+G_DEFINE_TYPE (TestDType, test_dtype, LP_TYPE_DTYPE)
+
+static GBytes *
+test_dtype_encode (LpDType  *dtype,
+                   GBytes   *values,
+                   LpShape  *shape,
+                   gint      axis,
+                   GError  **error)
+{
+  gsize size;
+  const float *x = g_bytes_get_data (values, &size);
+  gsize n = size / sizeof (float);
+  gint8 *codes = g_new (gint8, n);
+
+  for (gsize i = 0; i < n; i++)
+    codes[i] = (gint8) lrintf (x[i] * 4);
+
+  return g_bytes_new_take (codes, n);
+}
+
+static GBytes *
+test_dtype_decode (LpDType  *dtype,
+                   GBytes   *data,
+                   LpShape  *shape,
+                   gint      axis,
+                   gint64    first_block,
+                   gint64    n_blocks,
+                   GError  **error)
+{
+  const gint8 *codes = g_bytes_get_data (data, NULL);
+  float *x = g_new (float, n_blocks);
+
+  for (gint64 i = 0; i < n_blocks; i++)
+    x[i] = codes[first_block + i] / 4.0f;
+
+  return g_bytes_new_take (x, n_blocks * sizeof (float));
+}
+
+static gint64
+test_dtype_get_encoded_size (LpDType *dtype,
+                             LpShape *shape)
+{
+  return lp_shape_get_n_elements (shape);
+}
+
+static void
+test_dtype_class_init (TestDTypeClass *klass)
+{
+  LpDTypeClass *dtype_class = LP_DTYPE_CLASS (klass);
+
+  dtype_class->encode = test_dtype_encode;
+  dtype_class->decode = test_dtype_decode;
+  dtype_class->get_encoded_size = test_dtype_get_encoded_size;
+}
+
+static void
+test_dtype_init (TestDType *self)
+{
+}
+
+static void
+forward_backward (LpModule *layer,
+                  LpTensor *x)
+{
+  g_autoptr (LpTensor) y = NULL;
+  g_autoptr (LpTensor) sum = NULL;
+  g_autoptr (GError) error = NULL;
+
+  y = lp_module_forward (layer, x, &error);
+  sum = lp_tensor_sum (y, NULL, 0, FALSE, &error);
+  lp_tensor_backward (sum, NULL, &error);
+  g_assert_no_error (error);
+}
+
+/* A latent f32 master is updated and the stored weight encoded from it: a straight-through estimator. */
+static void
+check_encoded (LpOptimizer *optimizer,
+               LpModule    *layer,
+               LpTensor    *x)
+{
+  LpTensor *weight = lp_linear_get_weight (LP_LINEAR (layer));
+  g_autoptr (LpState) state = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_assert_cmpint (lp_tensor_get_n_bytes (weight), ==, 4);
+  for (int i = 0; i < 3; i++)
+    {
+      g_assert_true (lp_optimizer_zero_grad (optimizer, NULL));
+      forward_backward (layer, x);
+      step (optimizer, LP_STEP_APPLIED);
+    }
+
+  state = lp_optimizer_save_state (optimizer, &error);
+  g_assert_no_error (error);
+  assert_values (lp_tensor_dict_lookup (lp_state_get_tensors (state), "0.0.master"), (double[]) { 0.7, 0.4, 0.7, 0.4 }, 1e-6);
+  assert_values (weight, (double[]) { 0.75, 0.5, 0.75, 0.5 }, 0);
+  g_assert_true (lp_tensor_get_requires_grad (weight));
+}
+
+static void
+test_encoded (void)
+{
+  g_autoptr (LpDType) dtype = g_object_new (test_dtype_get_type (), "name", "test-quarters", "bits", 8, NULL);
+  g_autoptr (LpTensor) x = lp_tensor_new_from_doubles ((double[]) { 1, 2 }, 2, (gint64[]) { 1, 2 }, 2, NULL, NULL);
+
+  for (int i = 0; i < 2; i++)
+    {
+      g_autoptr (LpModule) layer = lp_linear_new_full (2, 2, FALSE);
+      g_autoptr (LpTensor) ones = lp_tensor_ones ((gint64[]) { 2, 2 }, 2, NULL, NULL, NULL);
+      g_autoptr (GPtrArray) parameters = NULL;
+      g_autoptr (LpParamGroup) group = NULL;
+      g_autoptr (LpOptimizer) optimizer = NULL;
+      g_autoptr (LpTensor) encoded = NULL;
+      g_autoptr (GError) error = NULL;
+
+      encoded = lp_tensor_to_dtype (ones, dtype, &error);
+      g_assert_no_error (error);
+      g_assert_true (lp_module_set_parameter (layer, "weight", encoded, &error));
+      g_assert_no_error (error);
+      parameters = lp_module_dup_parameters (layer);
+      group = lp_param_group_new (parameters, 0.1);
+
+      /* the fused optimizer, and one that knows masters only */
+      optimizer = i == 0 ? lp_sgd_new (parameters, 0.1) : g_object_new (test_optimizer_get_type (), NULL);
+      if (i == 1)
+        g_assert_true (lp_optimizer_add_group (optimizer, group, &error));
+      check_encoded (optimizer, layer, x);
+    }
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -563,6 +707,8 @@ main (int   argc,
   g_test_add_func ("/optim/subclass", test_subclass);
   g_test_add_func ("/optim/schedules", test_schedules);
   g_test_add_func ("/optim/low-copy", test_encoded_low_copy);
+
+  g_test_add_func ("/optim/encoded", test_encoded);
 
   return g_test_run ();
 }
