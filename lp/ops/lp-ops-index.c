@@ -340,7 +340,7 @@ _lp_copy_backward (LpNode    *node,
 }
 
 /**
- * lp_tensor_cat: (method)
+ * lp_tensor_cat:
  * @tensors: (array length=n_tensors): tensors that agree but for the extent of @axis
  * @n_tensors: how many there are
  * @axis: the axis; -1 is the last
@@ -372,7 +372,7 @@ lp_tensor_cat (LpTensor **tensors,
 }
 
 /**
- * lp_tensor_stack: (method)
+ * lp_tensor_stack:
  * @tensors: (array length=n_tensors): tensors of one shape
  * @n_tensors: how many there are
  * @axis: where the new axis will be; -1 is after the last
