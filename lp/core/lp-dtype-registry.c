@@ -75,8 +75,8 @@ lp_dtype_registry_get_default (void)
       for (LpScalar i = LP_SCALAR_F64; i < LP_N_SCALARS; i++)
         {
           g_autoptr (LpRegistryEntry) entry =
-            lp_registry_entry_new_factory (lp_dtype_get_name (_lp_dtype_from_scalar (i)), get_native,
-                                           GINT_TO_POINTER (i), NULL, descriptions[i]);
+            lp_registry_entry_new_factory (lp_dtype_get_name (_lp_dtype_from_scalar (i)), descriptions[i],
+                                           get_native, GINT_TO_POINTER (i), NULL);
 
           _lp_registry_add_builtin (LP_REGISTRY (self), entry);
         }

@@ -200,10 +200,10 @@ lp_registry_entry_new (const char *name,
 /**
  * lp_registry_entry_new_factory:
  * @name: the canonical name
+ * @description: (nullable): one line for people
  * @factory: (scope notified) (closure user_data) (destroy destroy): makes the object
  * @user_data: user data of @factory
  * @destroy: (nullable): frees @user_data
- * @description: (nullable): one line for people
  *
  * Creates an entry whose object a function makes.
  *
@@ -211,10 +211,10 @@ lp_registry_entry_new (const char *name,
  */
 LpRegistryEntry *
 lp_registry_entry_new_factory (const char        *name,
+                               const char        *description,
                                LpRegistryFactory  factory,
                                gpointer           user_data,
-                               GDestroyNotify     destroy,
-                               const char        *description)
+                               GDestroyNotify     destroy)
 {
   LpRegistryEntry *self;
 

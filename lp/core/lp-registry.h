@@ -58,10 +58,10 @@ LpRegistryEntry *lp_registry_entry_new             (const char           *name,
                                                     const char           *description);
 LP_AVAILABLE_IN_ALL
 LpRegistryEntry *lp_registry_entry_new_factory     (const char           *name,
+                                                    const char           *description,
                                                     LpRegistryFactory     factory,
                                                     gpointer              user_data,
-                                                    GDestroyNotify        destroy,
-                                                    const char           *description);
+                                                    GDestroyNotify        destroy);
 LP_AVAILABLE_IN_ALL
 const char      *lp_registry_entry_get_name        (LpRegistryEntry      *self);
 LP_AVAILABLE_IN_ALL

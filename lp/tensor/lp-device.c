@@ -186,8 +186,8 @@ lp_device_registry_get_default (void)
       for (guint i = 0; i < n_builtins; i++)
         {
           g_autoptr (LpRegistryEntry) entry =
-            lp_registry_entry_new_factory (builtins[i].name, create_builtin, GUINT_TO_POINTER (i), NULL,
-                                           builtins[i].description);
+            lp_registry_entry_new_factory (builtins[i].name, builtins[i].description,
+                                           create_builtin, GUINT_TO_POINTER (i), NULL);
 
           _lp_registry_add_builtin (LP_REGISTRY (self), entry);
         }

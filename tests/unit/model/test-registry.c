@@ -200,7 +200,7 @@ test_factory (void)
 {
   LpRegistry *registry = new_registry ();
   Factory factory = { FALSE, LP_TYPE_RELU, FALSE };
-  LpRegistryEntry *entry = lp_registry_entry_new_factory ("made", make, &factory, note_destroyed, NULL);
+  LpRegistryEntry *entry = lp_registry_entry_new_factory ("made", NULL, make, &factory, note_destroyed);
   g_autoptr (GError) error = NULL;
   GObject *object;
 

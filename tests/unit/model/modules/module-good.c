@@ -24,7 +24,7 @@ gboolean
 lp_module_precision_test_good_register (LpRegistry  *registry,
                                         GError     **error)
 {
-  g_autoptr (LpRegistryEntry) entry = lp_registry_entry_new_factory ("test-good", create, NULL, NULL, "From a module");
+  g_autoptr (LpRegistryEntry) entry = lp_registry_entry_new_factory ("test-good", "From a module", create, NULL, NULL);
 
   lp_registry_entry_add_alias (entry, "test-alias");
 
