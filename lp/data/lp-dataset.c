@@ -391,7 +391,7 @@ resolve_lengths (const gint64  *lengths,
  *
  * Splits a dataset at random into parts that share no item. The same seed gives the same parts.
  *
- * Returns: (transfer full) (element-type LpSubset): the parts. Errors: %LP_ERROR_ARGUMENT for lengths that don't fit
+ * Returns: (transfer container) (element-type LpSubset): the parts. Errors: %LP_ERROR_ARGUMENT for lengths that don't fit
  */
 GPtrArray *
 lp_dataset_split (LpDataset     *self,

@@ -402,7 +402,7 @@ lp_trainer_test_finish (LpTrainer *self,
  *
  * Computes predictions.
  *
- * Returns: (transfer full) (element-type LpTensor): the predictions, one tensor per batch. Errors: as [method@Trainer.fit]
+ * Returns: (transfer container) (element-type LpTensor): the predictions, one tensor per batch. Errors: as [method@Trainer.fit]
  */
 GPtrArray *
 lp_trainer_predict (LpTrainer *self,
@@ -458,7 +458,7 @@ lp_trainer_predict_async (LpTrainer *self,
  *
  * Gets how [method@Trainer.predict_async] ended.
  *
- * Returns: (transfer full) (element-type LpTensor): the predictions, one tensor per batch. Errors: as [method@Trainer.fit]
+ * Returns: (transfer container) (element-type LpTensor): the predictions, one tensor per batch. Errors: as [method@Trainer.fit]
  */
 GPtrArray *
 lp_trainer_predict_finish (LpTrainer *self,

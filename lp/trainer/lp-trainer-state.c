@@ -55,7 +55,7 @@ copy_objects (GPtrArray *objects)
  *
  * Gets the callbacks, in the order in which they were added.
  *
- * Returns: (transfer full) (element-type LpCallback): the callbacks
+ * Returns: (transfer container) (element-type LpCallback): the callbacks
  */
 GPtrArray *
 lp_trainer_dup_callbacks (LpTrainer *self)
@@ -89,7 +89,7 @@ lp_trainer_add_logger (LpTrainer *self,
  *
  * Gets the loggers.
  *
- * Returns: (transfer full) (element-type LpLogger): the loggers
+ * Returns: (transfer container) (element-type LpLogger): the loggers
  */
 GPtrArray *
 lp_trainer_dup_loggers (LpTrainer *self)
@@ -121,7 +121,7 @@ lp_trainer_get_model (LpTrainer *self)
  *
  * Gets the optimizers of the fit, or of the last one.
  *
- * Returns: (transfer full) (element-type LpOptimizer): the optimizers
+ * Returns: (transfer container) (element-type LpOptimizer): the optimizers
  */
 GPtrArray *
 lp_trainer_dup_optimizers (LpTrainer *self)
