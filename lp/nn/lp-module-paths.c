@@ -102,7 +102,7 @@ dup_names (LpModule *self,
  *
  * Gets the parameters of the module and all inside it. One that is used in several places is listed once.
  *
- * Returns: (transfer full) (element-type LpTensor): the parameters
+ * Returns: (transfer container) (element-type LpTensor): the parameters
  */
 GPtrArray *
 lp_module_dup_parameters (LpModule *self)
@@ -134,7 +134,7 @@ lp_module_dup_parameter_names (LpModule *self)
  *
  * Gets the buffers of the module and all inside it.
  *
- * Returns: (transfer full) (element-type LpTensor): the buffers
+ * Returns: (transfer container) (element-type LpTensor): the buffers
  */
 GPtrArray *
 lp_module_dup_buffers (LpModule *self)
@@ -166,7 +166,7 @@ lp_module_dup_buffer_names (LpModule *self)
  *
  * Gets the modules directly inside this one.
  *
- * Returns: (transfer full) (element-type LpModule): the children
+ * Returns: (transfer container) (element-type LpModule): the children
  */
 GPtrArray *
 lp_module_dup_children (LpModule *self)
@@ -224,7 +224,7 @@ collect_module (LpModule   *module,
  *
  * Gets the module itself and all inside it, outer ones first.
  *
- * Returns: (transfer full) (element-type LpModule): the modules
+ * Returns: (transfer container) (element-type LpModule): the modules
  */
 GPtrArray *
 lp_module_dup_modules (LpModule *self)

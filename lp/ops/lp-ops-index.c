@@ -422,7 +422,7 @@ lp_tensor_stack (LpTensor **tensors,
  *
  * Cuts a tensor into parts along an axis.
  *
- * Returns: (transfer full) (element-type LpTensor): the parts, which are views. Errors: %LP_ERROR_SHAPE, %LP_ERROR_ARGUMENT
+ * Returns: (transfer container) (element-type LpTensor): the parts, which are views. Errors: %LP_ERROR_SHAPE, %LP_ERROR_ARGUMENT
  */
 GPtrArray *
 lp_tensor_split (LpTensor  *self,

@@ -282,7 +282,7 @@ lp_optimizer_get_group (LpOptimizer *self,
  *
  * Gets the parameters of all groups.
  *
- * Returns: (transfer full) (element-type LpTensor): the parameters
+ * Returns: (transfer container) (element-type LpTensor): the parameters
  */
 GPtrArray *
 lp_optimizer_dup_parameters (LpOptimizer *self)

@@ -194,7 +194,7 @@ dup_array (GPtrArray *tensors)
  *
  * Gets the parameters as they are stored.
  *
- * Returns: (transfer full) (element-type LpTensor): the parameters
+ * Returns: (transfer container) (element-type LpTensor): the parameters
  */
 GPtrArray *
 lp_param_group_dup_parameters (LpParamGroup *self)
@@ -211,7 +211,7 @@ lp_param_group_dup_parameters (LpParamGroup *self)
  * Gets what a step updates: for each parameter its master, or itself if it has none. The gradient of the parameter is
  * also that of its master while a step runs.
  *
- * Returns: (transfer full) (element-type LpTensor): the masters
+ * Returns: (transfer container) (element-type LpTensor): the masters
  */
 GPtrArray *
 lp_param_group_dup_masters (LpParamGroup *self)

@@ -282,7 +282,7 @@ lp_precision_context_set_module (LpPrecisionContext *self,
  *
  * Gets the optimizers that are known.
  *
- * Returns: (transfer full) (element-type LpOptimizer): the optimizers
+ * Returns: (transfer container) (element-type LpOptimizer): the optimizers
  */
 GPtrArray *
 lp_precision_context_dup_optimizers (LpPrecisionContext *self)
