@@ -32,6 +32,8 @@ enum
   LP_N_TRAINER_SETTINGS
 };
 
+extern GParamSpec *_lp_trainer_settings[LP_N_TRAINER_SETTINGS];
+
 void _lp_trainer_install_settings (GObjectClass *klass, guint first);
 void _lp_trainer_init_settings    (LpTrainer *self);
 void _lp_trainer_get_setting      (LpTrainer *self, guint setting, GValue *value);

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <lp/trainer/lp-model-checkpoint.h>
+
+G_BEGIN_DECLS
+
+/* A checkpoint among the best. */
+typedef struct
+{
+  char   *path;
+  double  score;
+} LpKept;
+
+struct _LpModelCheckpoint
+{
+  LpCallback parent_instance;
+
+  char *dirpath;
+  char *filename;
+  char *monitor;
+  LpMonitorMode mode;
+  gint save_top_k;
+  gboolean save_last;
+  gboolean save_weights_only;
+  gint64 every_n_train_steps;
+  gint64 every_n_epochs;
+  char *best_model_path;
+  double best_model_score;
+  char *last_model_path;
+  GPtrArray *kept;          /* LpKept, best first */
+  gint64   saved_step;      /* the optimizer step of the newest; -1 for none */
+};
+
+void     _lp_kept_free               (gpointer data);
+/* Puts a checkpoint among the kept ones; gives back the path of the one that has to go, if any. */
+char    *_lp_model_checkpoint_insert (LpModelCheckpoint *self, const char *path, double score);
+/* Writes what has to be written for a value. */
+gboolean _lp_model_checkpoint_save   (LpModelCheckpoint *self, LpTrainer *trainer, double score, GError **error);
+
+G_END_DECLS
