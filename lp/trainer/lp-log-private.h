@@ -19,7 +19,9 @@ typedef struct
   GArray     *pending_weights;
   double      sum, weight, min, max;
   double      step_value, epoch_value;
-  gboolean    has_step, has_epoch, fresh;
+  gboolean    has_step, has_epoch;
+  gboolean    fresh;          /* logged in this epoch */
+  gboolean    dirty;          /* logged since the epoch's value was made */
 } LpLogEntry;
 
 /* What a run has logged, by phase, in the order of the first use. */

@@ -111,7 +111,7 @@ add_number (LpLogEntry *entry,
 {
   entry->step_value = value;
   entry->has_step = TRUE;
-  entry->fresh = TRUE;
+  entry->fresh = entry->dirty = TRUE;
   entry->sum += (entry->flags & LP_LOG_SUM) != 0 ? value : value * weight;
   entry->weight += weight;
   entry->min = fmin (entry->min, value);
@@ -231,7 +231,7 @@ _lp_log_add_metric (LpLog       *self,
     return FALSE;
 
   g_set_object (&entry->metric, metric);
-  entry->fresh = TRUE;
+  entry->fresh = entry->dirty = TRUE;
   if ((entry->flags & LP_LOG_ON_STEP) == 0)
     return TRUE;
 
@@ -289,7 +289,8 @@ _lp_log_start_epoch (LpLog      *self,
       LpLogEntry *entry = g_ptr_array_index (self->entries[phase], i);
 
       reset_sums (entry);
-      entry->fresh = FALSE;
+      g_clear_object (&entry->metric_state);
+      entry->fresh = entry->dirty = FALSE;
       if (entry->metric != NULL)
         lp_metric_reset (entry->metric);
     }
@@ -329,15 +330,20 @@ _lp_log_finish_epoch (LpLog       *self,
       LpLogEntry *entry = g_ptr_array_index (self->entries[phase], i);
       GError *local = NULL;
 
-      if ((entry->flags & LP_LOG_ON_EPOCH) == 0 || !entry->fresh)
+      if ((entry->flags & LP_LOG_ON_EPOCH) == 0 || !entry->dirty)
         continue;
-      entry->epoch_value = entry->metric != NULL ? lp_metric_compute_value (entry->metric, &local) : reduce (entry);
+      if (entry->metric_state != NULL)
+        entry->epoch_value = entry->sum;   /* what it was when the run stopped; nothing was added since */
+      else
+        entry->epoch_value = entry->metric != NULL ? lp_metric_compute_value (entry->metric, &local) : reduce (entry);
       if (local != NULL)
         {
           g_propagate_error (error, local);
           return FALSE;
         }
       entry->has_epoch = TRUE;
+      entry->dirty = FALSE;
+      g_clear_object (&entry->metric_state);
       reset_sums (entry);
       if (entry->metric != NULL)
         lp_metric_reset (entry->metric);
@@ -474,9 +480,11 @@ save_entry (LpLogEntry       *entry,
   g_autoptr (LpState) metric_state = NULL;
   g_autoptr (GVariant) values = NULL;
   g_auto (GStrv) names = NULL;
+  double sum = entry->sum;
 
   if (entry->metric != NULL)
     {
+      sum = lp_metric_compute_value (entry->metric, NULL);
       metric_state = lp_metric_save_state (entry->metric, error);
       if (metric_state == NULL)
         return FALSE;
@@ -486,7 +494,7 @@ save_entry (LpLogEntry       *entry,
   else
     values = g_variant_ref_sink (g_variant_new_array (G_VARIANT_TYPE ("{sv}"), NULL, 0));
 
-  g_variant_builder_add (builder, "(ysuddddddbbb@a{sv})", (guchar) phase, entry->name, (guint) entry->flags, entry->sum,
+  g_variant_builder_add (builder, "(ysuddddddbbb@a{sv})", (guchar) phase, entry->name, (guint) entry->flags, sum,
                          entry->weight, entry->min, entry->max, entry->step_value, entry->epoch_value, entry->has_step,
                          entry->has_epoch, entry->fresh, values);
   for (guint i = 0; names != NULL && names[i] != NULL; i++)
@@ -578,6 +586,7 @@ _lp_log_load (LpLog    *self,
       target->has_epoch = entry.has_epoch;
       target->fresh = entry.fresh;
       target->metric_state = make_metric_state (state, phase, name, values);
+      target->dirty = entry.weight > 0 || target->metric_state != NULL;
     }
 
   return TRUE;

@@ -210,7 +210,7 @@ _lp_trainer_eval_end (LpTrainer  *self,
   LpRun *run = &self->run;
   LpEval *eval = &run->eval;
 
-  if (!CALL_KIND_HOOK (self, epoch_end, error))
+  if (!_lp_trainer_settle_epoch (self, LP_LOG_PHASE_EVAL, error) || !CALL_KIND_HOOK (self, epoch_end, error))
     return FALSE;
   if (eval->kind != LP_EVAL_PREDICT && !eval->sanity && !_lp_trainer_flush_epoch (self, LP_LOG_PHASE_EVAL, error))
     return FALSE;

@@ -277,9 +277,10 @@ end_epoch (LpTrainer  *self,
 {
   LpRun *run = &self->run;
 
-  if (!check_epoch_losses (self, error) || !_lp_trainer_flush_epoch (self, LP_LOG_PHASE_TRAIN, error) ||
+  if (!check_epoch_losses (self, error) || !_lp_trainer_settle_epoch (self, LP_LOG_PHASE_TRAIN, error) ||
       !_lp_trainer_step_schedulers (self, LP_LR_INTERVAL_EPOCH, error) ||
-      !_lp_trainer_call_plain_hook (self, on_train_epoch_end, error))
+      !_lp_trainer_call_plain_hook (self, on_train_epoch_end, error) ||
+      !_lp_trainer_flush_epoch (self, LP_LOG_PHASE_TRAIN, error))
     return FALSE;
   _lp_trainer_emit (self, LP_TRAINER_SIGNAL_TRAIN_EPOCH_END, self->current_epoch);
 

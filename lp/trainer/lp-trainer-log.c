@@ -71,13 +71,21 @@ _lp_trainer_flush_step (LpTrainer  *self,
 }
 
 gboolean
+_lp_trainer_settle_epoch (LpTrainer   *self,
+                          LpLogPhase   phase,
+                          GError     **error)
+{
+  return check_loss (self, error) && _lp_log_finish_epoch (&self->run.log, phase, error);
+}
+
+gboolean
 _lp_trainer_flush_epoch (LpTrainer   *self,
                          LpLogPhase   phase,
                          GError     **error)
 {
   LpRun *run = &self->run;
 
-  if (!check_loss (self, error) || !_lp_log_finish_epoch (&run->log, phase, error))
+  if (!_lp_log_finish_epoch (&run->log, phase, error))
     return FALSE;
   if (self->loggers->len == 0 || self->settings.fast_dev_run > 0)
     return TRUE;

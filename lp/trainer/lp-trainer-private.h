@@ -250,6 +250,9 @@ void        _lp_trainer_eval_abort         (LpTrainer *self);
 
 /* lp-trainer-log.c: epoch values and loggers */
 gboolean    _lp_trainer_flush_step         (LpTrainer *self, GError **error);
+/* Makes the epoch's values known, */
+gboolean    _lp_trainer_settle_epoch       (LpTrainer *self, LpLogPhase phase, GError **error);
+/* and gives them to the loggers. */
 gboolean    _lp_trainer_flush_epoch        (LpTrainer *self, LpLogPhase phase, GError **error);
 
 /* lp-trainer-checkpoint.c */

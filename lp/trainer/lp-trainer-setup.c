@@ -67,8 +67,17 @@ add_default_callbacks (LpTrainer  *self,
   return TRUE;
 }
 
-/* What takes part: ordinary callbacks first, those that write checkpoints last; a trial has neither these nor early
- * stopping. */
+/* Those that watch values come after the model, which may log some; those that write checkpoints after them. */
+static int
+get_pass (LpCallback *callback)
+{
+  if (lp_callback_is_checkpoint (callback))
+    return 2;
+
+  return LP_IS_EARLY_STOPPING (callback) ? 1 : 0;
+}
+
+/* What takes part, in the order in which it is called; a trial has neither early stopping nor checkpoints. */
 static gboolean
 collect_callbacks (LpTrainer  *self,
                    GError    **error)
@@ -81,14 +90,13 @@ collect_callbacks (LpTrainer  *self,
 
   g_clear_pointer (&run->callback_array, g_ptr_array_unref);
   run->callback_array = g_ptr_array_new_with_free_func (g_object_unref);
-  for (int pass = 0; pass < 2; pass++)
+  for (int pass = 0; pass < 3; pass++)
     {
       for (guint i = 0; i < self->callbacks->len; i++)
         {
           LpCallback *callback = g_ptr_array_index (self->callbacks, i);
 
-          if (lp_callback_is_checkpoint (callback) != (pass == 1) ||
-              (trial && (pass == 1 || LP_IS_EARLY_STOPPING (callback))))
+          if (get_pass (callback) != pass || (trial && pass > 0))
             continue;
           g_ptr_array_add (run->callback_array, g_object_ref (callback));
         }
@@ -405,6 +413,38 @@ find_device (LpTrainer  *self,
 }
 
 static gboolean
+log_settings (LpTrainer  *self,
+              GError    **error)
+{
+  g_autofree char *precision = lp_trainer_dup_precision (self);
+  g_autoptr (GVariant) params = NULL;
+  g_auto (GVariantDict) dict = G_VARIANT_DICT_INIT (NULL);
+
+  if (self->loggers->len == 0 || self->settings.fast_dev_run > 0)
+    return TRUE;
+
+  g_variant_dict_insert (&dict, "model", "s", G_OBJECT_TYPE_NAME (self->run.model));
+  g_variant_dict_insert (&dict, "precision", "s", precision != NULL ? precision : "");
+  g_variant_dict_insert (&dict, "batch-size", "x", lp_data_loader_get_batch_size (self->run.train_loader));
+  g_variant_dict_insert (&dict, "accumulate-grad-batches", "i", self->settings.accumulate_grad_batches);
+  g_variant_dict_insert (&dict, "gradient-clip-val", "d", self->settings.gradient_clip_val);
+  params = g_variant_ref_sink (g_variant_dict_end (&dict));
+  for (guint i = 0; i < self->loggers->len; i++)
+    {
+      GError *local = NULL;
+
+      lp_logger_log_hyperparams (g_ptr_array_index (self->loggers, i), params, &local);
+      if (local != NULL)
+        {
+          g_propagate_error (error, local);
+          return FALSE;
+        }
+    }
+
+  return TRUE;
+}
+
+static gboolean
 begin_fit (LpTrainer   *self,
            const char  *checkpoint,
            GError     **error)
@@ -422,7 +462,7 @@ begin_fit (LpTrainer   *self,
 
       g_printerr ("%s", summary);
     }
-  if (!_lp_trainer_call_hook (self, on_fit_start, error))
+  if (!log_settings (self, error) || !_lp_trainer_call_hook (self, on_fit_start, error))
     return FALSE;
   _lp_trainer_emit (self, LP_TRAINER_SIGNAL_FIT_START);
 
