@@ -56,7 +56,7 @@ scalar_of (const DLTensor *tensor)
 
 /**
  * lp_tensor_new_from_dlpack: (constructor)
- * @managed: (transfer full): a `DLManagedTensor`
+ * @managed: (not nullable): a `DLManagedTensor`
  * @error: return location for an error
  *
  * Creates a tensor on the memory of another library, without copying. On success the tensor releases @managed; on
