@@ -1,0 +1,120 @@
+#include <math.h>
+
+#include <glib/gstdio.h>
+
+#include <lp/lp.h>
+
+/* A byte is a quarter of its value, in blocks of 4. */
+#define TEST_TYPE_QUARTERS (test_quarters_get_type ())
+G_DECLARE_FINAL_TYPE (TestQuarters, test_quarters, TEST, QUARTERS, LpDType)
+
+struct _TestQuarters
+{
+  LpDType parent_instance;
+};
+
+G_DEFINE_FINAL_TYPE (TestQuarters, test_quarters, LP_TYPE_DTYPE)
+
+static GBytes *
+test_quarters_encode (LpDType *self, GBytes *values, LpShape *shape, gint axis, GError **error)
+{
+  gsize size;
+  const float *x = g_bytes_get_data (values, &size);
+  gint8 *y = g_malloc (size / 4);
+
+  for (gsize i = 0; i < size / 4; i++)
+    y[i] = (gint8) lrintf (x[i] * 4);
+
+  return g_bytes_new_take (y, size / 4);
+}
+
+static GBytes *
+test_quarters_decode (LpDType *self, GBytes *data, LpShape *shape, gint axis, gint64 first_block, gint64 n_blocks,
+                      GError **error)
+{
+  const gint8 *x = g_bytes_get_data (data, NULL);
+  float *y = g_new (float, n_blocks * 4);
+
+  for (gint64 i = 0; i < n_blocks * 4; i++)
+    y[i] = (float) x[first_block * 4 + i] / 4;
+
+  return g_bytes_new_take (y, (gsize) n_blocks * 4 * sizeof (float));
+}
+
+static gint64
+test_quarters_get_encoded_size (LpDType *self, LpShape *shape)
+{
+  return lp_shape_get_n_elements (shape);
+}
+
+static void
+test_quarters_class_init (TestQuartersClass *klass)
+{
+  LpDTypeClass *dtype_class = LP_DTYPE_CLASS (klass);
+
+  dtype_class->encode = test_quarters_encode;
+  dtype_class->decode = test_quarters_decode;
+  dtype_class->get_encoded_size = test_quarters_get_encoded_size;
+}
+
+static void
+test_quarters_init (TestQuarters *self)
+{
+}
+
+/* A dtype that the format doesn't know comes back as itself if somebody registered it, else with an error that names it. */
+static void
+test_safetensors (void)
+{
+  g_autoptr (LpDType) dtype = g_object_new (TEST_TYPE_QUARTERS, "name", "quarters", "bits", 8, "block-size", 4, NULL);
+  g_autoptr (LpTensorDict) tensors = lp_tensor_dict_new ();
+  g_autoptr (LpTensorDict) read = NULL;
+  g_autoptr (LpTensor) plain = lp_tensor_full ((gint64[]) { 3, 8 }, 2, 1.75, NULL, NULL, NULL);
+  g_autoptr (LpTensor) encoded = NULL;
+  g_autoptr (LpRegistryEntry) entry = NULL;
+  g_autoptr (GVariant) values = NULL;
+  g_autoptr (GError) error = NULL;
+  LpTensor *back;
+  g_autofree double *numbers = NULL;
+  gsize n;
+
+  encoded = lp_tensor_to_dtype (plain, dtype, &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (lp_tensor_get_n_bytes (encoded), ==, 24);
+  lp_tensor_dict_set (tensors, "small.weight", encoded);
+  g_assert_true (lp_save_safetensors (tensors, NULL, "a.safetensors", &error));
+
+  g_assert_null (lp_load_safetensors ("a.safetensors", &error));
+  g_assert_error (error, LP_ERROR, LP_ERROR_UNKNOWN);
+  g_clear_error (&error);
+
+  values = g_variant_ref_sink (g_variant_new_parsed ("{'name': <'quarters'>, 'bits': <uint32 8>, 'block-size': <uint32 4>}"));
+  entry = lp_registry_entry_new ("quarters", TEST_TYPE_QUARTERS, values, "Quarters");
+  g_assert_true (lp_registry_add (LP_REGISTRY (lp_dtype_registry_get_default ()), entry, &error));
+  read = lp_load_safetensors ("a.safetensors", &error);
+  g_assert_no_error (error);
+  back = lp_tensor_dict_lookup (read, "small.weight");
+  g_assert_cmpstr (lp_dtype_get_name (lp_tensor_get_dtype (back)), ==, "quarters");
+  g_assert_cmpint (lp_tensor_get_n_bytes (back), ==, 24);
+  g_assert_cmpint (lp_tensor_get_dim (back, 1), ==, 8);
+  numbers = lp_tensor_dup_doubles (back, &n, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (n, ==, 24);
+  g_assert_cmpfloat (numbers[23], ==, 1.75);
+}
+
+int
+main (int   argc,
+      char *argv[])
+{
+  g_autofree char *folder = NULL;
+
+  g_test_init (&argc, &argv, NULL);
+  folder = g_dir_make_tmp ("lp-data-XXXXXX", NULL);
+  g_assert_nonnull (folder);
+  g_assert_cmpint (g_chdir (folder), ==, 0);
+
+  g_test_add_func ("/data/encoded/safetensors", test_safetensors);
+
+  return g_test_run ();
+}
