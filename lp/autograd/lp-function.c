@@ -37,6 +37,13 @@ lp_function_real_backward (LpFunction  *self,
 }
 
 static void
+clear_gradient (gpointer gradient)
+{
+  if (gradient != NULL)
+    g_object_unref (gradient);
+}
+
+static void
 lp_function_class_init (LpFunctionClass *klass)
 {
   klass->forward = lp_function_real_forward;
@@ -109,6 +116,9 @@ lp_function_backward (LpFunction  *self,
   g_return_val_if_fail (LP_IS_TENSOR (grad_output), NULL);
 
   result = LP_FUNCTION_GET_CLASS (self)->backward (self, grad_output, &local);
+  /* arrays that bindings make own their elements, but do not free them */
+  if (result != NULL)
+    g_ptr_array_set_free_func (result, clear_gradient);
   if (local != NULL)
     {
       g_clear_pointer (&result, g_ptr_array_unref);
