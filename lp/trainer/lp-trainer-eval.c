@@ -153,8 +153,12 @@ run_batch (LpTrainer  *self,
       return FALSE;
     }
 
-  return keep_prediction (self, outputs, error) &&
-         CALL_KIND_HOOK (self, batch_end, error, outputs, batch, eval->batch_idx);
+  if (!keep_prediction (self, outputs, error) ||
+      !CALL_KIND_HOOK (self, batch_end, error, outputs, batch, eval->batch_idx))
+    return FALSE;
+  _lp_trainer_emit (self, LP_TRAINER_SIGNAL_EVAL_BATCH_END, batch, eval->batch_idx);
+
+  return TRUE;
 }
 
 gboolean

@@ -405,6 +405,16 @@ install_signals (void)
   _lp_trainer_signals[LP_TRAINER_SIGNAL_VALIDATION_END] = add_signal ("validation-end", 0, G_TYPE_NONE, G_TYPE_NONE);
 
   /**
+   * LpTrainer::eval-batch-end:
+   * @self: the trainer
+   * @batch: the batch
+   * @batch_idx: its number
+   *
+   * A batch was validated or tested with, or predicted for.
+   */
+  _lp_trainer_signals[LP_TRAINER_SIGNAL_EVAL_BATCH_END] = add_signal ("eval-batch-end", 2, LP_TYPE_BATCH, G_TYPE_INT64);
+
+  /**
    * LpTrainer::checkpoint-saved:
    * @self: the trainer
    * @path: where

@@ -998,7 +998,7 @@ def register_precision(name, maker=None, description=None, aliases=(), **values)
         properties = _variant(values) if values else None
         entry = RegistryEntry.new(name, maker, properties, description)
     else:
-        entry = RegistryEntry.new_factory(name, lambda *args: maker(*args[:2]), None, description)
+        entry = RegistryEntry.new_factory(name, description, lambda *args: maker(*args[:2]))
     for alias in aliases:
         entry.add_alias(alias)
     PrecisionRegistry.get_default().add(entry)
