@@ -19,7 +19,7 @@ static void fashion_net_init (FashionNet *self)
     lp_flatten_new (), lp_linear_new (32 * 7 * 7, 128), lp_relu_new (), lp_linear_new (128, 10),
   };
   self->layers = lp_sequential_new ();
-  for (gsize i = 0; i < G_N_ELEMENTS (layers); g_object_unref (layers[i++]))
+  for (gsize i = 0; i < G_N_ELEMENTS (layers); i++)
     lp_sequential_append (LP_SEQUENTIAL (self->layers), layers[i]);
   lp_module_register_child (LP_MODULE (self), "layers", self->layers, NULL);
   g_object_unref (self->layers); /* the model holds it */
