@@ -301,6 +301,38 @@ lp_optimizer_dup_parameters (LpOptimizer *self)
 }
 
 /**
+ * lp_optimizer_get_master_bytes:
+ * @self: an optimizer
+ *
+ * Gets the bytes of the master weights that the optimizer keeps beside the parameters: latent weights of quantized ones, and those
+ * that a `master-dtype` asks for.
+ *
+ * Returns: the bytes, 0 if every parameter is its own master
+ */
+gint64
+lp_optimizer_get_master_bytes (LpOptimizer *self)
+{
+  LpOptimizerData *data;
+  gint64 n_bytes = 0;
+
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), 0);
+
+  data = _lp_optimizer_get_data (self);
+  for (guint g = 0; g < data->groups->len; g++)
+    {
+      LpParamGroup *group = g_ptr_array_index (data->groups, g);
+      g_autoptr (GPtrArray) parameters = lp_param_group_dup_parameters (group);
+      g_autoptr (GPtrArray) masters = lp_param_group_dup_masters (group);
+
+      for (guint i = 0; i < masters->len; i++)
+        if (masters->pdata[i] != parameters->pdata[i])
+          n_bytes += lp_tensor_get_n_bytes (masters->pdata[i]);
+    }
+
+  return n_bytes;
+}
+
+/**
  * lp_optimizer_get_lr:
  * @self: an optimizer
  *

@@ -80,6 +80,8 @@ LpParamGroup *lp_optimizer_get_group             (LpOptimizer      *self,
 LP_AVAILABLE_IN_ALL
 GPtrArray    *lp_optimizer_dup_parameters        (LpOptimizer      *self);
 LP_AVAILABLE_IN_ALL
+gint64        lp_optimizer_get_master_bytes      (LpOptimizer      *self);
+LP_AVAILABLE_IN_ALL
 double        lp_optimizer_get_lr                (LpOptimizer      *self);
 LP_AVAILABLE_IN_ALL
 void          lp_optimizer_set_lr                (LpOptimizer      *self,

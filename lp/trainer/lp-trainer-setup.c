@@ -444,6 +444,21 @@ log_settings (LpTrainer  *self,
   return TRUE;
 }
 
+/* Latent weights are the optimizer's, so they are shown apart from what the model stores. */
+static void
+print_summary (LpRun *run)
+{
+  g_autofree char *summary = lp_model_summarize (run->model, 1);
+  gint64 latent = 0;
+
+  for (guint i = 0; i < run->optimizers->len; i++)
+    latent += lp_optimizer_get_master_bytes (g_ptr_array_index (run->optimizers, i));
+
+  g_printerr ("%s", summary);
+  if (latent > 0)
+    g_printerr ("%" G_GINT64_FORMAT " bytes of latent weights in the optimizer\n", latent);
+}
+
 static gboolean
 begin_fit (LpTrainer   *self,
            const char  *checkpoint,
@@ -457,11 +472,7 @@ begin_fit (LpTrainer   *self,
     return FALSE;
 
   if (self->settings.enable_model_summary)
-    {
-      g_autofree char *summary = lp_model_summarize (run->model, 1);
-
-      g_printerr ("%s", summary);
-    }
+    print_summary (run);
   if (!log_settings (self, error) || !_lp_trainer_call_hook (self, on_fit_start, error))
     return FALSE;
   _lp_trainer_emit (self, LP_TRAINER_SIGNAL_FIT_START);
