@@ -41,6 +41,8 @@ struct _LpMatmul
   LpOperand     *left, *right;
   LpProductFunc  compute;   /* NULL once the operation is over */
   gpointer       data;
+  gint64         dims[LP_MAX_DIMS];   /* of the result */
+  int            n_dims;              /* -1: not known */
 };
 
 G_DEFINE_FINAL_TYPE (LpMatmul, lp_matmul, G_TYPE_OBJECT)
@@ -145,6 +147,27 @@ operand_new (const LpOperandInfo *info,
   return self;
 }
 
+gboolean
+_lp_matmul_check_result (LpMatmul  *self,
+                         GObject   *by,
+                         LpTensor  *result,
+                         GError   **error)
+{
+  g_autoptr (LpShape) actual = lp_tensor_dup_shape (result);
+  g_autoptr (LpShape) expected = self->n_dims >= 0 ? lp_shape_new (self->dims, self->n_dims) : lp_shape_ref (actual);
+  g_autofree char *actual_text = NULL, *expected_text = NULL;
+
+  if (lp_shape_equal (actual, expected) && lp_dtype_is_floating (lp_tensor_get_dtype (result)))
+    return TRUE;
+
+  actual_text = lp_shape_to_string (actual);
+  expected_text = lp_shape_to_string (expected);
+  g_set_error (error, LP_ERROR, LP_ERROR_SUBCLASS, "%s.matmul gave a tensor of shape %s and dtype %s for a product of shape %s",
+               G_OBJECT_TYPE_NAME (by), actual_text, lp_dtype_get_name (lp_tensor_get_dtype (result)), expected_text);
+
+  return FALSE;
+}
+
 LpTensor *
 _lp_compute_scope_product (LpComputeScope       *scope,
                            const char           *site,
@@ -153,6 +176,8 @@ _lp_compute_scope_product (LpComputeScope       *scope,
                            const LpOperandInfo  *right,
                            LpProductFunc         compute,
                            gpointer              data,
+                           const gint64         *dims,
+                           int                   n_dims,
                            GError              **error)
 {
   g_autoptr (LpMatmul) matmul = NULL;
@@ -167,6 +192,9 @@ _lp_compute_scope_product (LpComputeScope       *scope,
   matmul->right = operand_new (right, gemm, site);
   matmul->compute = compute;
   matmul->data = data;
+  matmul->n_dims = n_dims;
+  for (int i = 0; i < n_dims; i++)
+    matmul->dims[i] = dims[i];
   result = lp_operand_quantizer_matmul (quantizer, matmul, error);
   matmul->compute = NULL;
 
@@ -444,5 +472,9 @@ lp_operand_quantizer_matmul (LpOperandQuantizer  *self,
 
   result = LP_OPERAND_QUANTIZER_GET_CLASS (self)->matmul (self, matmul, &local);
 
-  return check_result (self, "matmul", result, local, error);
+  result = check_result (self, "matmul", result, local, error);
+  if (result != NULL && !_lp_matmul_check_result (matmul, G_OBJECT (self), result, error))
+    g_clear_object (&result);
+
+  return result;
 }

@@ -166,7 +166,8 @@ _lp_conv2d_forward (LpOpCall  *call,
   if (b != NULL)
     product.args.bias = b->array;
 
-  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, conv_product, &product, error);
+  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, conv_product, &product,
+                                    NULL, -1, error);
 }
 
 static LpTensor *
@@ -209,7 +210,7 @@ _lp_conv2d_backward (LpNode    *node,
       product.like_x = x;
       product.dtype = node->edges[0].dtype;
       grads[0] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_INPUT_GRAD, &left, &right, conv_product, &product,
-                                            error);
+                                            x->array.dims, x->array.n_dims, error);
       if (grads[0] == NULL)
         return FALSE;
     }
@@ -222,7 +223,7 @@ _lp_conv2d_backward (LpNode    *node,
       product.like_w = w;
       product.dtype = node->edges[1].dtype;
       grads[1] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_WEIGHT_GRAD, &left, &right, conv_product, &product,
-                                            error);
+                                            w->array.dims, w->array.n_dims, error);
       if (grads[1] == NULL)
         return FALSE;
     }

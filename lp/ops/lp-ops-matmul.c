@@ -103,6 +103,7 @@ _lp_linear_forward (LpOpCall  *call,
   LpOperandInfo left = { x, LP_OPERAND_INPUT, x->array.n_dims - 1, "input" };
   LpOperandInfo right = { w, LP_OPERAND_WEIGHT, 1, "weight", call->originals[1] };
   Product product = { call, NULL, b, NULL, product_dtype (x, w) };
+  gint64 dims[LP_MAX_DIMS];
 
   if (!check_operand ("linear", x, error) || !check_operand ("linear", w, error))
     return NULL;
@@ -117,7 +118,11 @@ _lp_linear_forward (LpOpCall  *call,
       return NULL;
     }
 
-  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, linear_product, &product, error);
+  memcpy (dims, x->array.dims, sizeof dims);
+  dims[x->array.n_dims - 1] = w->array.dims[0];
+
+  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, linear_product, &product, dims,
+                                    x->array.n_dims, error);
 }
 
 /* dx [..., in] = dy [..., out] w [out, in] */
@@ -212,7 +217,7 @@ _lp_linear_backward (LpNode    *node,
       Product product = { NULL, node, NULL, NULL, node->edges[0].dtype };
 
       grads[0] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_INPUT_GRAD, &left, &right, linear_input_product,
-                                            &product, error);
+                                            &product, x->array.dims, x->array.n_dims, error);
       if (grads[0] == NULL)
         return FALSE;
     }
@@ -226,7 +231,7 @@ _lp_linear_backward (LpNode    *node,
       if (node->scope != NULL && lp_compute_scope_get_quantizer (node->scope) != NULL)
         product.into = NULL;
       grads[1] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_WEIGHT_GRAD, &left, &right,
-                                            linear_weight_product, &product, error);
+                                            linear_weight_product, &product, w->array.dims, w->array.n_dims, error);
       if (grads[1] == NULL)
         return FALSE;
       if (grads[1] == product.into)
@@ -346,7 +351,11 @@ _lp_matmul_forward (LpOpCall  *call,
   if (!call->originals[1]->requires_grad || call->originals[1]->node != NULL)
     right.parameter = NULL;
 
-  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, run_batched, &product, error);
+  dims[n_dims] = a->array.dims[a->array.n_dims - 2];
+  dims[n_dims + 1] = b->array.dims[b->array.n_dims - 1];
+
+  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, run_batched, &product, dims,
+                                    n_dims + 2, error);
 }
 
 gboolean
@@ -360,12 +369,18 @@ _lp_matmul_backward (LpNode    *node,
   LpOperandInfo left = { a, LP_OPERAND_INPUT, a->array.n_dims - 2, "input", node->edges[0].leaf };
   LpOperandInfo right = { b, LP_OPERAND_WEIGHT, b->array.n_dims - 1, "weight", node->edges[1].leaf };
   LpTensor *full;
+  gint64 dims[LP_MAX_DIMS];
+  int last = dy->array.n_dims - 1;
 
+  memcpy (dims, dy->array.dims, sizeof dims);
   if (_lp_node_needs (node, 0))
     {
       BatchedProduct product = { FALSE, TRUE, node->edges[0].dtype };
 
-      full = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_INPUT_GRAD, &grad, &right, run_batched, &product, error);
+      dims[last - 1] = a->array.dims[a->array.n_dims - 2];
+      dims[last] = a->array.dims[a->array.n_dims - 1];
+      full = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_INPUT_GRAD, &grad, &right, run_batched, &product, dims,
+                                        last + 1, error);
       grads[0] = full != NULL ? _lp_sum_to (full, a->array.dims, a->array.n_dims, error) : NULL;
       if (grads[0] == NULL)
         return FALSE;
@@ -375,7 +390,10 @@ _lp_matmul_backward (LpNode    *node,
       BatchedProduct product = { TRUE, FALSE, node->edges[1].dtype };
 
       grad.axis = dy->array.n_dims - 2;
-      full = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_WEIGHT_GRAD, &left, &grad, run_batched, &product, error);
+      dims[last - 1] = b->array.dims[b->array.n_dims - 2];
+      dims[last] = b->array.dims[b->array.n_dims - 1];
+      full = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_WEIGHT_GRAD, &left, &grad, run_batched, &product, dims,
+                                        last + 1, error);
       grads[1] = full != NULL ? _lp_sum_to (full, b->array.dims, b->array.n_dims, error) : NULL;
       if (grads[1] == NULL)
         return FALSE;

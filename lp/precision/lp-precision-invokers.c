@@ -1,5 +1,6 @@
 #include <lp/precision/lp-precision-plugin-private.h>
 
+#include <lp/autograd/lp-compute-scope-private.h>
 #include <lp/core/lp-error.h>
 
 #define GET_CLASS(self) LP_PRECISION_PLUGIN_GET_CLASS (self)
@@ -484,7 +485,11 @@ lp_precision_plugin_matmul (LpPrecisionPlugin  *self,
     return NULL;
   result = GET_CLASS (self)->matmul (self, matmul, &local);
 
-  return _lp_precision_plugin_end_object (self, "matmul", result, LP_TYPE_TENSOR, FALSE, local, error);
+  result = _lp_precision_plugin_end_object (self, "matmul", result, LP_TYPE_TENSOR, FALSE, local, error);
+  if (result != NULL && !_lp_matmul_check_result (matmul, G_OBJECT (self), result, error))
+    g_clear_object (&result);
+
+  return result;
 }
 
 /**

@@ -445,6 +445,9 @@ function overrideTrainer() {
         this.connect('train-batch-end', stepDone);
         this.connect('eval-batch-end', stepDone);
     };
+    // The ones from C would go past all of this.
+    Lp.Trainer.new = precision => new Lp.Trainer({precision});
+    Lp.Trainer.new_with_plugin = plugin => new Lp.Trainer({precision: plugin});
     defaultArguments(Lp.Trainer, 'fit', [null, null, null, null, null]);
     for (const name of ['validate', 'test', 'predict'])
         defaultArguments(Lp.Trainer, name, [null, null, null, null]);
