@@ -2,17 +2,24 @@
 
 #include "lp-cpu-gemm-private.h"
 
-/* Convolution as an implicit matrix product: the packers of the gemm gather patches from the image, so no column
- * matrix is ever made. Positions are (n, h, w) of an image; the summed axis of the forward pass is (kh, kw, c). */
+/* Convolution as an implicit matrix product: no column matrix is ever made. Some images at a time are brought to the
+ * compute type, channels last and with their padding around them, so that the packers of the gemm gather patches with
+ * one table of offsets and no test of bounds. Positions are (n, h, w) of an image; the summed axis of the forward pass
+ * is (kh, kw, c). */
+
+/* Bytes of the images prepared at a time. */
+#define CHUNK_BYTES (4 << 20)
+#define MAX_WIDTH 32
+
+static const LpScalar compute_scalars[] = { LP_SCALAR_F32, LP_SCALAR_F64 };
 
 typedef struct
 {
-  const LpConvArgs *args;
-  const LpArray    *image;       /* what patches are gathered from */
-  gint64            kernel[2];
-  gint64            rows[2];     /* extents of the positions of patches */
-  gint64            channels;    /* of a patch, in one group */
-  gboolean          backward;    /* patches of y around positions of x */
+  const guint8 *data;
+  gint64        strides[3];    /* n, h, w, in elements; channels are dense */
+  gint64        step[2];       /* cells from position to position */
+  gint64        rows[2];       /* extents of the positions of patches */
+  gint64       *offsets;       /* of each element of a patch from its first cell */
 } Patches;
 
 typedef struct
@@ -28,86 +35,91 @@ position_at (gint64 index, gint64 height, gint64 width)
   return (Position) { row / height, row % height, index - row * width };
 }
 
-/* The cell that kernel cell (kh, kw) sees from @position. */
-static gboolean
-find_cell (const Patches *self, const Position *position, gint64 kh, gint64 kw, gint64 *offset)
-{
-  const LpConvArgs *args = self->args;
-  const gint64 *strides = self->image->strides;
-  gint64 h, w;
-
-  if (self->backward)
-    {
-      h = position->h + args->padding[0] - kh * args->dilation[0];
-      w = position->w + args->padding[1] - kw * args->dilation[1];
-      if (h < 0 || w < 0 || h % args->stride[0] != 0 || w % args->stride[1] != 0)
-        return FALSE;
-      h /= args->stride[0];
-      w /= args->stride[1];
-    }
-  else
-    {
-      h = position->h * args->stride[0] - args->padding[0] + kh * args->dilation[0];
-      w = position->w * args->stride[1] - args->padding[1] + kw * args->dilation[1];
-    }
-  if (h < 0 || h >= self->image->dims[2] || w < 0 || w >= self->image->dims[3])
-    return FALSE;
-  *offset = position->n * strides[0] + h * strides[2] + w * strides[3];
-  return TRUE;
-}
-
-/* Elements @first to @first + @n of the patch at @position, to @dst. */
+/* The offsets of the patches at @n positions from @first on. */
 static void
-gather (const Patches *self, LpCompute compute, const LpCpuOperand *operand, const Position *position, gint64 first, int n, guint8 *dst)
+locate (const Patches *self, gint64 first, int n, gint64 *offsets)
 {
-  const gsize size = _lp_cpu_compute_size (compute);
-  const LpCpuLoad load = _lp_cpu_isa->convert->load[compute][operand->scalar];
-  gint64 cell = first / self->channels, c = first % self->channels;
+  Position at = position_at (first, self->rows[0], self->rows[1]);
+  const gint64 step = self->step[1] * self->strides[2];
 
-  while (n > 0)
+  for (int i = 0; i < n;)
     {
-      const gsize run = (gsize) MIN (n, self->channels - c);
-      gint64 offset;
+      const int run = (int) MIN (n - i, self->rows[1] - at.w);
+      gint64 offset = at.n * self->strides[0] + at.h * self->step[0] * self->strides[1] + at.w * step;
 
-      if (find_cell (self, position, cell / self->kernel[1], cell % self->kernel[1], &offset))
-        load (operand->data + (offset + (operand->channel + c) * self->image->strides[1]) * _lp_scalar_sizes[operand->scalar],
-              self->image->strides[1], run, dst);
-      else
-        memset (dst, 0, run * size);
-      dst += run * size;
-      n -= (int) run;
-      c = 0;
-      cell++;
+      for (int end = i + run; i < end; i++, offset += step)
+        offsets[i] = offset;
+      at.w = 0;
+      if (++at.h == self->rows[0])
+        {
+          at.h = 0;
+          at.n++;
+        }
     }
 }
 
-static void
-spread (LpCompute compute, const void *run, int n, int width, int i, void *dst)
-{
-  if (compute == LP_COMPUTE_F32)
-    for (int p = 0; p < n; p++)
-      ((float *) dst)[p * width + i] = ((const float *) run)[p];
-  else
-    for (int p = 0; p < n; p++)
-      ((double *) dst)[p * width + i] = ((const double *) run)[p];
-}
+#define DEFINE_PACKERS(T, F) \
+  static inline __attribute__ ((always_inline)) void \
+  F (spread) (const T *data, const gint64 *at, const gint64 *offsets, int n_k, int n_rows, int width, T *dst) \
+  { \
+    const T *base[MAX_WIDTH]; \
+    for (int i = 0; i < n_rows; i++) \
+      base[i] = data + at[i]; \
+    for (int p = 0; p < n_k; p++, dst += width) \
+      for (int i = 0; i < n_rows; i++) \
+        dst[i] = base[i][offsets[p]]; \
+  } \
+  \
+  static void \
+  F (spread_rows) (const T *data, const gint64 *at, const gint64 *offsets, int n_k, int n_rows, int width, T *dst) \
+  { \
+    if (n_rows == 6 && width == 6) \
+      F (spread) (data, at, offsets, n_k, 6, 6, dst); \
+    else if (n_rows == 8 && width == 8) \
+      F (spread) (data, at, offsets, n_k, 8, 8, dst); \
+    else if (n_rows == 12 && width == 12) \
+      F (spread) (data, at, offsets, n_k, 12, 12, dst); \
+    else if (n_rows == 16 && width == 16) \
+      F (spread) (data, at, offsets, n_k, 16, 16, dst); \
+    else \
+      F (spread) (data, at, offsets, n_k, n_rows, width, dst); \
+  } \
+  \
+  static void \
+  F (gather) (const T *data, const gint64 *offsets, int n_rows, T *dst) \
+  { \
+    for (int i = 0; i < n_rows; i++) \
+      dst[i] = data[offsets[i]]; \
+  }
+
+#define NAME_F32(name) name##_f32
+#define NAME_F64(name) name##_f64
+DEFINE_PACKERS (float, NAME_F32)
+DEFINE_PACKERS (double, NAME_F64)
 
 /* Rows are positions, k runs through the patch. */
 static void
 pack_patches (const LpCpuOperand *self, LpCompute compute, gint64 row0, int n_rows, gint64 k0, int n_k, int width, void *dst)
 {
   const Patches *patches = self->extra;
-  double run[LP_GEMM_KC];
+  gint64 at[MAX_WIDTH];
 
   if (n_rows < width)
     memset (dst, 0, (gsize) (width * n_k) * _lp_cpu_compute_size (compute));
-  for (int i = 0; i < n_rows; i++)
-    {
-      const Position position = position_at (self->origin + row0 + i, patches->rows[0], patches->rows[1]);
+  locate (patches, self->origin + row0, n_rows, at);
+  if (compute == LP_COMPUTE_F32)
+    spread_rows_f32 ((const float *) patches->data + self->channel, at, patches->offsets + k0, n_k, n_rows, width, dst);
+  else
+    spread_rows_f64 ((const double *) patches->data + self->channel, at, patches->offsets + k0, n_k, n_rows, width, dst);
+}
 
-      gather (patches, compute, self, &position, k0, n_k, (guint8 *) run);
-      spread (compute, run, n_k, width, i, dst);
-    }
+static gboolean
+is_run (const gint64 *offsets, int n)
+{
+  for (int i = 1; i < n; i++)
+    if (offsets[i] != offsets[0] + i)
+      return FALSE;
+  return TRUE;
 }
 
 /* Rows run through the patch, k is a position. */
@@ -115,56 +127,154 @@ static void
 pack_patches_by_k (const LpCpuOperand *self, LpCompute compute, gint64 row0, int n_rows, gint64 k0, int n_k, int width, void *dst)
 {
   const Patches *patches = self->extra;
-  const gsize size = _lp_cpu_compute_size (compute);
+  const gsize size = _lp_cpu_compute_size (compute), bytes = (gsize) n_rows * size;
+  const guint8 *data = patches->data + self->channel * (gint64) size;
+  const gint64 *offsets = patches->offsets + row0;
+  const gboolean run = is_run (offsets, n_rows);
+  gint64 at[LP_GEMM_KC];
+  guint8 *out = dst;
 
   if (n_rows < width)
     memset (dst, 0, (gsize) (width * n_k) * size);
-  for (int p = 0; p < n_k; p++)
-    {
-      const Position position = position_at (self->origin + k0 + p, patches->rows[0], patches->rows[1]);
-
-      gather (patches, compute, self, &position, row0, n_rows, (guint8 *) dst + (gsize) (p * width) * size);
-    }
+  locate (patches, self->origin + k0, n_k, at);
+  for (int p = 0; p < n_k; p++, out += (gsize) width * size)
+    if (run && bytes == 64)
+      memcpy (out, data + (at[p] + offsets[0]) * (gint64) size, 64);
+    else if (run)
+      memcpy (out, data + (at[p] + offsets[0]) * (gint64) size, bytes);
+    else if (compute == LP_COMPUTE_F32)
+      gather_f32 ((const float *) data + at[p], offsets, n_rows, (float *) out);
+    else
+      gather_f64 ((const double *) data + at[p], offsets, n_rows, (double *) out);
 }
 
-/* Rows are channels of y, k is a position. */
-static void
-pack_positions (const LpCpuOperand *self, LpCompute compute, gint64 row0, int n_rows, gint64 k0, int n_k, int width, void *dst)
+/* How the prepared image lies around that of the caller: cell b of it is cell (b - before) / spacing, or a zero. */
+typedef struct
 {
-  const LpArray *y = self->extra;
-  const gsize size = _lp_cpu_compute_size (compute);
-  const LpCpuLoad load = _lp_cpu_isa->convert->load[compute][self->scalar];
+  const LpArray *image;
+  LpCompute      compute;
+  gint64         extents[2], before[2], spacing[2];
+} Frame;
 
-  if (n_rows < width)
-    memset (dst, 0, (gsize) (width * n_k) * size);
-  for (int p = 0; p < n_k; p++)
+static void
+prepare_row (const Frame *self, gint64 n, gint64 h, guint8 *out)
+{
+  const LpArray *image = self->image;
+  const gint64 *s = image->strides, c = image->dims[1], width = image->dims[3], spacing = self->spacing[1];
+  const gint64 size = _lp_scalar_sizes[image->scalar], row = h - self->before[0];
+  const gsize out_size = _lp_cpu_compute_size (self->compute), cell = (gsize) c * out_size;
+  const LpCpuLoad load = _lp_cpu_isa->convert->load[self->compute][image->scalar];
+  const guint8 *data = image->data + (n * s[0] + row / self->spacing[0] * s[2]) * size;
+  gint64 first, last;
+
+  if (row < 0 || row % self->spacing[0] != 0 || row / self->spacing[0] >= image->dims[2])
     {
-      const Position at = position_at (self->origin + k0 + p, y->dims[2], y->dims[3]);
-      const gint64 offset = at.n * y->strides[0] + at.h * y->strides[2] + at.w * y->strides[3] + (self->channel + row0) * y->strides[1];
-
-      load (self->data + offset * _lp_scalar_sizes[self->scalar], y->strides[1], (gsize) n_rows, (guint8 *) dst + (gsize) (p * width) * size);
+      memset (out, 0, (gsize) self->extents[1] * cell);
+      return;
     }
+  /* the cells of the caller's row that are inside */
+  first = self->before[1] < 0 ? (-self->before[1] + spacing - 1) / spacing : 0;
+  last = MIN (width - 1, (self->extents[1] - 1 - self->before[1]) / spacing);
+  if (spacing > 1 || last < first)
+    memset (out, 0, (gsize) self->extents[1] * cell);
+  if (last < first)
+    return;
+  if (spacing == 1)
+    {
+      const gint64 left = self->before[1] + first, end = self->before[1] + last + 1;
+
+      memset (out, 0, (gsize) left * cell);
+      memset (out + (gsize) end * cell, 0, (gsize) (self->extents[1] - end) * cell);
+      if (c == 1 || (s[1] == 1 && s[3] == c))
+        {
+          load (data + first * s[3] * size, c == 1 ? s[3] : 1, (gsize) ((last + 1 - first) * c), out + (gsize) left * cell);
+          return;
+        }
+    }
+  for (gint64 w = first; w <= last; w++)
+    load (data + w * s[3] * size, s[1], (gsize) c, out + (gsize) (self->before[1] + w * spacing) * cell);
 }
 
-/* Weights: rows are one channel axis, k is (kh, kw, other channel). @row_stride and @k_stride are those of the channels. */
+/* Fills in data and strides of @patches; the image itself serves where it can. */
 static void
-pack_weights (const LpCpuOperand *self, LpCompute compute, gint64 row0, int n_rows, gint64 k0, int n_k, int width, void *dst)
+prepare_images (const Frame *self, LpScratch slot, Patches *patches)
 {
-  const Patches *patches = self->extra;
-  const LpArray *w = &patches->args->w;
-  const gsize size = _lp_cpu_compute_size (compute);
-  const LpCpuLoad load = _lp_cpu_isa->convert->load[compute][self->scalar];
+  const LpArray *image = self->image;
+  const gint64 rows = image->dims[0] * self->extents[0], row = self->extents[1] * image->dims[1];
+  const gsize size = _lp_cpu_compute_size (self->compute);
+  const gboolean framed = self->before[0] != 0 || self->before[1] != 0 || self->spacing[0] != 1 || self->spacing[1] != 1;
+  guint8 *out;
 
-  if (n_rows < width)
-    memset (dst, 0, (gsize) (width * n_k) * size);
-  for (int p = 0; p < n_k; p++)
+  if (!framed && image->scalar == compute_scalars[self->compute] && image->strides[1] == 1
+      && self->extents[0] <= image->dims[2] && self->extents[1] <= image->dims[3])
     {
-      const gint64 cell = (k0 + p) / patches->channels, c = (k0 + p) % patches->channels;
-      const gint64 offset = cell / patches->kernel[1] * w->strides[2] + cell % patches->kernel[1] * w->strides[3]
-                            + c * self->k_stride + row0 * self->row_stride;
-
-      load (self->data + offset * _lp_scalar_sizes[self->scalar], self->row_stride, (gsize) n_rows, (guint8 *) dst + (gsize) (p * width) * size);
+      patches->data = image->data;
+      patches->strides[0] = image->strides[0];
+      patches->strides[1] = image->strides[2];
+      patches->strides[2] = image->strides[3];
+      return;
     }
+  out = _lp_cpu_scratch (slot, (gsize) (rows * row) * size);
+#pragma omp parallel for schedule(static) num_threads(_lp_cpu_threads (rows * row)) if (rows * row >= LP_CPU_PARALLEL_MIN)
+  for (gint64 r = 0; r < rows; r++)
+    prepare_row (self, r / self->extents[0], r % self->extents[0], out + (gsize) (r * row) * size);
+  patches->data = out;
+  patches->strides[0] = self->extents[0] * row;
+  patches->strides[1] = row;
+  patches->strides[2] = image->dims[1];
+}
+
+static Frame
+frame_for (const LpConvArgs *args, const LpArray *image, LpCompute compute, gboolean backward)
+{
+  Frame frame = { .image = image, .compute = compute };
+
+  for (int i = 0; i < 2; i++)
+    {
+      const gint64 reach = (args->w.dims[2 + i] - 1) * args->dilation[i];
+
+      frame.spacing[i] = backward ? args->stride[i] : 1;
+      frame.before[i] = backward ? reach - args->padding[i] : args->padding[i];
+      frame.extents[i] = reach + (backward ? args->x.dims[2 + i] : (args->y.dims[2 + i] - 1) * args->stride[i] + 1);
+    }
+  return frame;
+}
+
+/* After prepare_images. @channels are those of a group. */
+static void
+find_offsets (const LpConvArgs *args, gint64 channels, gboolean backward, Patches *patches)
+{
+  const gint64 kh = args->w.dims[2], kw = args->w.dims[3];
+  gint64 *offset = patches->offsets;
+
+  for (gint64 h = 0; h < kh; h++)
+    for (gint64 w = 0; w < kw; w++)
+      {
+        const gint64 at = (backward ? kh - 1 - h : h) * args->dilation[0] * patches->strides[1]
+                          + (backward ? kw - 1 - w : w) * args->dilation[1] * patches->strides[2];
+
+        for (gint64 c = 0; c < channels; c++)
+          *offset++ = at + c;
+      }
+}
+
+/* Images first to first + n of a batch. */
+static LpArray
+narrow (const LpArray *image, gint64 first, gint64 n)
+{
+  LpArray part = *image;
+
+  part.data += first * image->strides[0] * _lp_scalar_sizes[image->scalar];
+  part.dims[0] = n;
+  return part;
+}
+
+static gint64
+images_at_once (const Frame *frame, gint64 n)
+{
+  const gint64 bytes = frame->extents[0] * frame->extents[1] * frame->image->dims[1] * (gint64) _lp_cpu_compute_size (frame->compute);
+
+  return CLAMP (CHUNK_BYTES / MAX (bytes, 1), 1, n);
 }
 
 /* Positions of an image whose memory has one stride: all, those of an image or those of a row. */
@@ -180,15 +290,33 @@ linear_positions (const LpArray *image)
   return dims[0] * dims[2] * dims[3];
 }
 
+/* The weights of each group as a matrix in the compute type: (kh, kw, summed channel) by the other channel. */
+static guint8 *
+prepare_weights (const LpConvArgs *args, LpCompute compute, gboolean backward)
+{
+  const LpArray *w = &args->w;
+  const gint64 per_group = w->dims[0] / args->groups, c = w->dims[1], kh = w->dims[2], kw = w->dims[3];
+  const gint64 n = backward ? c : per_group, summed = backward ? per_group : c;
+  const gint64 n_stride = w->strides[backward ? 1 : 0], k_stride = w->strides[backward ? 0 : 1];
+  const gsize row = (gsize) n * _lp_cpu_compute_size (compute);
+  const LpCpuLoad load = _lp_cpu_isa->convert->load[compute][w->scalar];
+  guint8 *matrix = _lp_cpu_scratch (LP_SCRATCH_WEIGHTS, (gsize) (args->groups * kh * kw * summed) * row), *out = matrix;
+
+  for (gint64 g = 0; g < args->groups; g++)
+    for (gint64 cell = 0; cell < kh * kw; cell++)
+      for (gint64 k = 0; k < summed; k++, out += row)
+        load (w->data + (g * per_group * w->strides[0] + cell / kw * w->strides[2] + cell % kw * w->strides[3] + k * k_stride)
+                        * _lp_scalar_sizes[w->scalar],
+              n_stride, (gsize) n, out);
+  return matrix;
+}
+
 typedef struct
 {
-  Patches        patches;
-  const LpArray *out;        /* image that is written */
-  gint64         run;        /* its positions per product */
+  const LpArray *out;        /* images that are written */
+  gint64         run;        /* their positions per product */
   int            groups;
-  gint64         out_channels;
-  gint64         weight_step;   /* of w's first axis, from group to group */
-  LpScalar       w_scalar;
+  gint64         in_channels, out_channels;   /* of a group */
 } ImagePass;
 
 static void
@@ -198,14 +326,15 @@ prepare_image (LpCpuProduct *product, gint64 i, gconstpointer data)
   const gint64 group = i % pass->groups, origin = i / pass->groups * pass->run;
   const LpArray *out = pass->out;
   const Position at = position_at (origin, out->dims[2], out->dims[3]);
+  const gsize size = _lp_cpu_compute_size (product->compute);
 
   product->a.origin = origin;
-  product->a.channel = group * pass->patches.channels;
-  product->b.data += group * pass->weight_step * _lp_scalar_sizes[pass->w_scalar];
+  product->a.channel = group * pass->in_channels;
+  product->b.data += (gsize) (group * product->k * product->n) * size;
   product->d += (at.n * out->strides[0] + at.h * out->strides[2] + at.w * out->strides[3] + group * pass->out_channels * out->strides[1])
                 * _lp_scalar_sizes[out->scalar];
   if (product->bias != NULL)
-    product->bias = (const guint8 *) product->bias + (gsize) (group * pass->out_channels) * _lp_cpu_compute_size (product->compute);
+    product->bias = (const guint8 *) product->bias + (gsize) (group * pass->out_channels) * size;
 }
 
 /* Forward, or the gradient of the input, which is a convolution of the output's gradient. */
@@ -214,21 +343,17 @@ run_image_pass (const LpConvArgs *args, LpCompute compute)
 {
   const gboolean backward = args->pass == LP_CONV_INPUT_GRAD;
   const LpArray *out = backward ? &args->x : &args->y, *in = backward ? &args->y : &args->x;
-  ImagePass pass = { .out = out, .groups = args->groups, .w_scalar = args->w.scalar };
-  LpCpuProduct product = { .compute = compute, .alpha = 1 };
+  const gint64 n_images = out->dims[0], cells = args->w.dims[2] * args->w.dims[3];
+  const Frame whole = frame_for (args, in, compute, backward);
+  const gint64 step = images_at_once (&whole, n_images);
+  ImagePass pass = { .groups = args->groups, .in_channels = in->dims[1] / args->groups, .out_channels = out->dims[1] / args->groups };
+  Patches patches = { .step = { backward ? 1 : args->stride[0], backward ? 1 : args->stride[1] }, .rows = { out->dims[2], out->dims[3] } };
+  LpCpuProduct product = { .compute = compute, .alpha = 1, .n = pass.out_channels, .k = cells * pass.in_channels };
 
-  pass.patches = (Patches) { .args = args, .image = in, .kernel = { args->w.dims[2], args->w.dims[3] },
-                             .rows = { out->dims[2], out->dims[3] }, .channels = in->dims[1] / args->groups, .backward = backward };
-  pass.run = linear_positions (out);
-  pass.out_channels = out->dims[1] / args->groups;
-  pass.weight_step = args->y.dims[1] / args->groups * args->w.strides[0];
-  product.m = pass.run;
-  product.n = pass.out_channels;
-  product.k = pass.patches.kernel[0] * pass.patches.kernel[1] * pass.patches.channels;
-  product.a = (LpCpuOperand) { .pack = pack_patches, .data = in->data, .scalar = in->scalar, .extra = &pass.patches };
-  product.b = (LpCpuOperand) { .pack = pack_weights, .data = args->w.data, .scalar = args->w.scalar, .extra = &pass.patches,
-                               .row_stride = args->w.strides[backward ? 1 : 0], .k_stride = args->w.strides[backward ? 0 : 1] };
-  product.d = out->data;
+  patches.offsets = g_new (gint64, MAX (product.k, 1));
+  product.a = (LpCpuOperand) { .pack = pack_patches, .scalar = compute_scalars[compute], .extra = &patches };
+  product.b = (LpCpuOperand) { .pack = _lp_cpu_isa->gemm->pack_strided, .data = prepare_weights (args, compute, backward),
+                               .scalar = compute_scalars[compute], .row_stride = 1, .k_stride = pass.out_channels };
   product.d_scalar = out->scalar;
   product.d_row_stride = out->strides[3];
   product.d_column_stride = out->strides[1];
@@ -239,14 +364,28 @@ run_image_pass (const LpConvArgs *args, LpCompute compute)
       _lp_cpu_isa->convert->load[compute][args->bias.scalar] (args->bias.data, args->bias.strides[0], (gsize) out->dims[1], bias);
       product.bias = bias;
     }
-  _lp_cpu_product_run (&product, out->dims[0] * out->dims[2] * out->dims[3] / pass.run * args->groups, prepare_image, &pass);
+  for (gint64 first = 0; first < n_images; first += step)
+    {
+      const LpArray in_part = narrow (in, first, MIN (step, n_images - first)), out_part = narrow (out, first, MIN (step, n_images - first));
+      Frame frame = whole;
+
+      frame.image = &in_part;
+      prepare_images (&frame, LP_SCRATCH_IMAGE, &patches);
+      find_offsets (args, pass.in_channels, backward, &patches);
+      pass.out = &out_part;
+      pass.run = linear_positions (&out_part);
+      product.a.data = patches.data;
+      product.d = out_part.data;
+      product.m = pass.run;
+      _lp_cpu_product_run (&product, out_part.dims[0] * out_part.dims[2] * out_part.dims[3] / pass.run * args->groups, prepare_image, &pass);
+    }
+  g_free (patches.offsets);
 }
 
 typedef struct
 {
-  Patches patches;
-  gint64  out_channels;
-  gsize   result_size;
+  gint64 channels, out_channels;
+  gsize  size, result_size;
 } WeightPass;
 
 static void
@@ -254,8 +393,8 @@ prepare_weight (LpCpuProduct *product, gint64 group, gconstpointer data)
 {
   const WeightPass *pass = data;
 
-  product->a.channel = group * pass->out_channels;
-  product->b.channel = group * pass->patches.channels;
+  product->a.data += (gsize) (group * pass->out_channels) * pass->size;
+  product->b.channel = group * pass->channels;
   product->d += (gsize) group * pass->result_size;
 }
 
@@ -265,39 +404,87 @@ run_weight_pass (const LpConvArgs *args, LpCompute compute, GError **error)
   const LpArray *x = &args->x, *y = &args->y;
   const gint64 kh = args->w.dims[2], kw = args->w.dims[3], c = args->w.dims[1], oc = args->w.dims[0];
   const gsize size = _lp_cpu_compute_size (compute);
-  guint8 *result = g_aligned_alloc ((gsize) (oc * c * kh * kw), size, 64);
-  WeightPass pass = { .out_channels = oc / args->groups, .result_size = (gsize) (oc / args->groups * c * kh * kw) * size };
-  LpCpuProduct product = { .compute = compute, .alpha = 1 };
+  guint8 *result = g_aligned_alloc0 ((gsize) (oc * c * kh * kw), size, 64);
+  WeightPass pass = { .channels = c, .out_channels = oc / args->groups, .size = size,
+                      .result_size = (gsize) (oc / args->groups * c * kh * kw) * size };
+  Patches patches = { .step = { args->stride[0], args->stride[1] }, .rows = { y->dims[2], y->dims[3] } };
+  LpCpuProduct product = { .compute = compute, .alpha = 1, .m = pass.out_channels, .n = kh * kw * c };
+  const Frame whole = frame_for (args, x, compute, FALSE);
+  const Frame y_whole = { .compute = compute, .extents = { y->dims[2], y->dims[3] }, .spacing = { 1, 1 } };
+  const gint64 step = images_at_once (&whole, MAX (x->dims[0], 1));
   /* the result is [oc, kh, kw, c] */
-  LpArray dense = { .data = result, .scalar = compute == LP_COMPUTE_F64 ? LP_SCALAR_F64 : LP_SCALAR_F32, .n_dims = 4,
+  LpArray dense = { .data = result, .scalar = compute_scalars[compute], .n_dims = 4,
                     .dims = { oc, c, kh, kw }, .strides = { kh * kw * c, 1, kw * c, c } };
   gboolean ok;
 
-  pass.patches = (Patches) { .args = args, .image = x, .kernel = { kh, kw }, .rows = { y->dims[2], y->dims[3] }, .channels = c };
-  product.m = pass.out_channels;
-  product.n = kh * kw * c;
-  product.k = y->dims[0] * y->dims[2] * y->dims[3];
-  product.a = (LpCpuOperand) { .pack = pack_positions, .data = y->data, .scalar = y->scalar, .extra = y };
-  product.b = (LpCpuOperand) { .pack = pack_patches_by_k, .data = x->data, .scalar = x->scalar, .extra = &pass.patches };
+  patches.offsets = g_new (gint64, MAX (product.n, 1));
+  product.a = (LpCpuOperand) { .pack = _lp_cpu_isa->gemm->pack_strided, .scalar = dense.scalar, .row_stride = 1 };
+  product.b = (LpCpuOperand) { .pack = pack_patches_by_k, .scalar = dense.scalar, .extra = &patches };
   product.d = result;
   product.d_scalar = dense.scalar;
   product.d_row_stride = product.n;
   product.d_column_stride = 1;
-  _lp_cpu_product_run (&product, args->groups, prepare_weight, &pass);
+  for (gint64 first = 0; first < x->dims[0]; first += step)
+    {
+      const LpArray x_part = narrow (x, first, MIN (step, x->dims[0] - first)), y_part = narrow (y, first, MIN (step, x->dims[0] - first));
+      Frame frame = whole, y_frame = y_whole;
+      Patches flat = { 0 };
+
+      frame.image = &x_part;
+      y_frame.image = &y_part;
+      prepare_images (&frame, LP_SCRATCH_IMAGE, &patches);
+      find_offsets (args, c, FALSE, &patches);
+      product.k = y_part.dims[0] * y_part.dims[2] * y_part.dims[3];
+      if (y_part.scalar == dense.scalar && y_part.strides[1] == 1 && linear_positions (&y_part) == product.k)
+        {
+          product.a.data = y_part.data;
+          product.a.k_stride = y_part.strides[3];
+        }
+      else
+        {
+          prepare_images (&y_frame, LP_SCRATCH_IMAGE_GRAD, &flat);
+          product.a.data = flat.data;
+          product.a.k_stride = oc;
+        }
+      product.beta = first == 0 ? 0 : 1;
+      _lp_cpu_product_run (&product, args->groups, prepare_weight, &pass);
+    }
   ok = _lp_cpu_copy (&dense, &args->w, error);
   g_aligned_free (result);
+  g_free (patches.offsets);
   return ok;
 }
 
-gboolean
-_lp_cpu_conv2d (const LpConvArgs *args, GError **error)
+/* Axes of extent 1 get the stride that they would have in dense channels-last memory. */
+static void
+settle_strides (LpArray *image)
 {
+  const gint64 *d = image->dims;
+  gint64 *s = image->strides;
+
+  if (d[1] == 1)
+    s[1] = 1;
+  if (d[3] == 1)
+    s[3] = d[2] > 1 ? s[2] : (d[0] > 1 ? s[0] : d[1]);
+  if (d[2] == 1)
+    s[2] = s[3] * d[3];
+  if (d[0] == 1)
+    s[0] = s[2] * d[2];
+}
+
+gboolean
+_lp_cpu_conv2d (const LpConvArgs *given, GError **error)
+{
+  LpConvArgs settled = *given;
+  const LpConvArgs *args = &settled;
   const LpArray *arrays[] = { &args->x, &args->w, &args->y, &args->bias };
   const LpArray *written[] = { [LP_CONV_FORWARD] = &args->y, [LP_CONV_INPUT_GRAD] = &args->x, [LP_CONV_WEIGHT_GRAD] = &args->w };
   LpCompute compute;
 
   if (!_lp_cpu_check_native ("conv2d", arrays, 4, error))
     return FALSE;
+  settle_strides (&settled.x);
+  settle_strides (&settled.y);
   if (_lp_cpu_n_elements (written[args->pass]) == 0 || _lp_cpu_onednn_conv2d (args))
     return TRUE;
   compute = _lp_cpu_float_compute (arrays, 3);

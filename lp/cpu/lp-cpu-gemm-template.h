@@ -143,6 +143,12 @@ F (pack_rows) (const LpCpuOperand *self, gint64 row0, int n_rows, gint64 k0, int
         }
       return;
     }
+  if (self->scalar == SCALAR && self->row_stride == 1 && n_rows == MR && width == MR)
+    {
+      for (int p = 0; p < n_k; p++, src += self->k_stride * size, dst += MR)
+        memcpy (dst, src, MR * sizeof (T));
+      return;
+    }
   for (int p = 0; p < n_k; p++)
     load (src + p * self->k_stride * size, self->row_stride, (gsize) n_rows, dst + p * width);
 }

@@ -108,6 +108,12 @@ tile_buffered (const LpCpuProduct *self, LpCpuTile *tile)
       _lp_cpu_isa->convert->load[self->compute][self->d_scalar] (d_address (self, tile->m0 + i, tile->n0), self->d_column_stride,
                                                                  (gsize) tile->n, buffer + (gsize) (i * tile->n) * size);
   compute_tile (self, tile);
+  if (self->d_column_stride == 1 && self->d_row_stride == tile->n && self->bias == NULL && self->activation == LP_ACTIVATION_NONE)
+    {
+      _lp_cpu_isa->convert->store[self->compute][self->d_scalar] (buffer, (gsize) (tile->m * tile->n),
+                                                                  d_address (self, tile->m0, tile->n0), 1);
+      return;
+    }
   for (gint64 i = 0; i < tile->m; i++)
     {
       guint8 *row = buffer + (gsize) (i * tile->n) * size;

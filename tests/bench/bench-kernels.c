@@ -173,7 +173,11 @@ run_conv (gpointer data)
 static void
 bench_conv (GRand *rand)
 {
-  static const gint64 shapes[][4] = { { 64, 1, 28, 16 }, { 64, 16, 14, 32 }, { 64, 32, 28, 64 } };   /* n, c, size, oc */
+  static const struct
+  {
+    gint64 n, c, size, oc, kernel;
+    int    stride;
+  } shapes[] = { { 128, 1, 28, 16, 5, 2 }, { 128, 16, 14, 32, 3, 1 }, { 64, 32, 28, 64, 3, 1 } };
   static const char *passes[] = { "fwd", "dX", "dW" };
   static const int order[] = { 0, 2, 3, 1 };
 
@@ -181,12 +185,17 @@ bench_conv (GRand *rand)
     for (int s = LP_SCALAR_F64; s <= LP_SCALAR_BF16; s++)
       for (int pass = 0; pass < 3; pass++)
         {
-          const gint64 n = shapes[i][0], c = shapes[i][1], size = shapes[i][2], oc = shapes[i][3];
-          const gint64 xd[] = { n, c, size, size }, wd[] = { oc, c, 3, 3 }, yd[] = { n, oc, size, size };
-          g_autofree char *name = g_strdup_printf ("conv3x3 %s %ldx%ldx%ldx%ld->%ld %s", scalar_names[s] != NULL ? scalar_names[s] : "f16", (long) n,
+          const gint64 n = shapes[i].n, c = shapes[i].c, size = shapes[i].size, oc = shapes[i].oc, kernel = shapes[i].kernel;
+          const gint64 out = (size - 1) / shapes[i].stride + 1;
+          const int stride = shapes[i].stride, padding = (int) kernel / 2;
+          const gint64 xd[] = { n, c, size, size }, wd[] = { oc, c, kernel, kernel }, yd[] = { n, oc, out, out };
+          g_autofree char *name = g_strdup_printf ("conv%ldx%ld/%d %s %ldx%ldx%ldx%ld->%ld %s", (long) kernel, (long) kernel, stride,
+                                                   scalar_names[s] != NULL ? scalar_names[s] : "f16", (long) n,
                                                    (long) c, (long) size, (long) size, (long) oc, passes[pass]);
-          LpConvArgs args = { .pass = pass, .x = array_new (s, 4, xd, order, 1), .w = array_new (s, 4, wd, NULL, 1), .y = array_new (s, 4, yd, order, 1),
-                              .stride = { 1, 1 }, .padding = { 1, 1 }, .dilation = { 1, 1 }, .groups = 1 };
+          /* one channel has the strides of channels first */
+          LpConvArgs args = { .pass = pass, .x = array_new (s, 4, xd, c == 1 ? NULL : order, 1), .w = array_new (s, 4, wd, NULL, 1),
+                              .y = array_new (s, 4, yd, order, 1),
+                              .stride = { stride, stride }, .padding = { padding, padding }, .dilation = { 1, 1 }, .groups = 1 };
 
           fill_random (&args.x, rand, -1, 1);
           fill_random (&args.w, rand, -1, 1);
@@ -282,8 +291,10 @@ bench_elementwise (GRand *rand)
 }
 
 int
-main (void)
+main (int argc, char **argv)
 {
+  static void (* const groups[]) (GRand *rand) = { bench_gemm, bench_conv, bench_adamw, bench_elementwise };
+  static const char *group_names[] = { "gemm", "conv", "adamw", "elementwise" };
   g_autoptr (GRand) rand = g_rand_new_with_seed (1);
 
   report (_lp_cpu_isa->name, omp_get_max_threads (), "threads");
@@ -291,9 +302,8 @@ main (void)
   if (__builtin_cpu_supports ("avx2") && __builtin_cpu_supports ("fma"))
     report ("fma peak f64 avx2", 10.0 * 8 * PEAK_STEPS * omp_get_max_threads () / measure (run_peak, NULL) * 1e-9, "GFLOP/s");
 #endif
-  bench_gemm (rand);
-  bench_conv (rand);
-  bench_adamw (rand);
-  bench_elementwise (rand);
+  for (gsize i = 0; i < G_N_ELEMENTS (groups); i++)
+    if (argc < 2 || g_str_equal (argv[1], group_names[i]))
+      groups[i] (rand);
   return 0;
 }
