@@ -133,14 +133,15 @@ test_mixed_dtypes (void)
 static void
 test_blocks (void)
 {
-  static const gint64 shapes[][3] = { { 200, 150, 300 }, { 64, 512, 784 }, { 5, 900, 600 }, { 16, 50, 5000 }, { 300, 20, 4097 }, { 1, 1000, 1500 },
-                                      { 784, 512, 64 }, { 64, 10, 512 } };
+  static const gint64 shapes[][3] = { { 160, 100, 300 }, { 64, 130, 300 }, { 5, 900, 300 }, { 16, 30, 4100 }, { 40, 20, 4097 }, { 1, 1000, 800 },
+                                      { 300, 160, 64 }, { 64, 10, 512 } };
   g_autoptr (GRand) rand = g_rand_new_with_seed (3);
 
   for (gsize s = 0; s < G_N_ELEMENTS (shapes); s++)
     for (int layouts = 0; layouts < 8; layouts++)
       run_shape (1, shapes[s][0], shapes[s][1], shapes[s][2], LP_SCALAR_F32, LP_SCALAR_F32, layouts == 7 ? LP_SCALAR_BF16 : LP_SCALAR_F32,
                  layouts & 1, layouts >> 1 & 1, layouts >> 2, layouts, rand);
+  run_shape (1, 20, 800, 300, LP_SCALAR_F64, LP_SCALAR_F64, LP_SCALAR_F64, COLUMNS, ROWS, ROWS, 3, rand);
   run_shape (1, 150, 170, 600, LP_SCALAR_F64, LP_SCALAR_F64, LP_SCALAR_F64, ROWS, COLUMNS, ROWS, 2, rand);
 }
 

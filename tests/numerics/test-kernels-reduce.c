@@ -58,7 +58,7 @@ check_reduce (LpReduce op, LpScalar s, const gint64 *dims, int axes, int layout,
 static void
 test_reduce (void)
 {
-  static const gint64 shapes[][3] = { { 5, 7, 9 }, { 40, 33, 65 }, { 3000, 4, 10 }, { 2, 3, 20000 }, { 1, 1, 1 } };
+  static const gint64 shapes[][3] = { { 5, 7, 9 }, { 1, 1, 1 }, { 20, 33, 65 }, { 1100, 4, 10 }, { 1, 2, 20000 } };
   g_autoptr (GRand) rand = g_rand_new_with_seed (1);
 
   for (int op = 0; op <= LP_REDUCE_SUM_SQUARES; op++)
@@ -66,7 +66,9 @@ test_reduce (void)
       for (int axes = 1; axes < 8; axes++)
         for (int t = 0; t < 4; t++)
           for (int layout = 0; layout < 3; layout++)
-            check_reduce (op, float_scalars[t], shapes[s], axes, layout, rand);
+            /* the large ones once per operation, axes and layout, in one dtype or another */
+            if (s < 2 || t == (op + axes + layout) % 4)
+              check_reduce (op, float_scalars[t], shapes[s], axes, layout, rand);
 }
 
 static void
