@@ -353,21 +353,10 @@ lp_tensor_new_from_bytes (GBytes        *bytes,
 
   g_return_val_if_fail (bytes != NULL, NULL);
 
-  /* Extents first: a size that is a lie must not be allocated. */
+  /* before anything is allocated: the extents may be a lie */
   data = g_bytes_get_data (bytes, &size);
-  for (gsize i = 0; i < n_dims; i++)
-    if (dims[i] > (gint64) (size + 1) * 64 && dims[i] > 1)
-      {
-        g_set_error (error, LP_ERROR, LP_ERROR_SHAPE,
-                     "%" G_GSIZE_FORMAT " bytes can't hold an extent of %" G_GINT64_FORMAT, size, dims[i]);
-        return NULL;
-      }
-
-  self = lp_tensor_empty (dims, n_dims, dtype, NULL, error);
-  if (self == NULL)
+  if (!_lp_tensor_compute_size (dims, (int) MIN (n_dims, LP_MAX_DIMS + 1), dtype, &expected, error))
     return NULL;
-
-  expected = lp_tensor_get_n_bytes (self);
   if (expected != size)
     {
       g_autoptr (LpShape) shape = lp_shape_new (dims, n_dims);
@@ -375,10 +364,13 @@ lp_tensor_new_from_bytes (GBytes        *bytes,
 
       g_set_error (error, LP_ERROR, LP_ERROR_SHAPE,
                    "A tensor of shape %s and dtype %s takes %" G_GSIZE_FORMAT " bytes, not %" G_GSIZE_FORMAT, text,
-                   lp_dtype_get_name (self->array.dtype), expected, size);
+                   lp_dtype_get_name (dtype != NULL ? dtype : lp_default_dtype_get ()), expected, size);
       return NULL;
     }
 
+  self = lp_tensor_empty (dims, n_dims, dtype, NULL, error);
+  if (self == NULL)
+    return NULL;
   if ((gsize) data % MAX (_lp_scalar_sizes[self->array.scalar], 1) != 0 || size == 0)
     {
       if (size > 0)

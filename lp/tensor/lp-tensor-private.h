@@ -47,6 +47,8 @@ struct _LpTensor
 /* Uninitialised, row-major; or channels-last memory for [n, c, h, w]. NULL with an error. */
 LpTensor *_lp_tensor_new               (const gint64 *dims, int n_dims, LpDType *dtype, LpDevice *device, GError **error);
 LpTensor *_lp_tensor_new_channels_last (const gint64 dims[4], LpDType *dtype, LpDevice *device, GError **error);
+/* The bytes that a tensor takes, without making it. */
+gboolean  _lp_tensor_compute_size      (const gint64 *dims, int n_dims, LpDType *dtype, gsize *size, GError **error);
 /* Same shape as @like, dense strides in the same order as those of @like. */
 LpTensor *_lp_tensor_new_like          (LpTensor *like, LpDType *dtype, GError **error);
 /* Takes a reference of @storage. */

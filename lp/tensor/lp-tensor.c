@@ -201,6 +201,18 @@ init_array (LpArray       *array,
   return TRUE;
 }
 
+gboolean
+_lp_tensor_compute_size (const gint64  *dims,
+                         int            n_dims,
+                         LpDType       *dtype,
+                         gsize         *size,
+                         GError       **error)
+{
+  LpArray array;
+
+  return init_array (&array, dims, n_dims, dtype, error) && get_array_size (&array, size, error);
+}
+
 LpTensor *
 _lp_tensor_new (const gint64  *dims,
                 int            n_dims,
