@@ -1,6 +1,6 @@
 /* libgomp's threads spin while they wait, and when another process wants the core, all wait for the one that lost it:
  * several times slower. The policy is read from the environment once, by the constructor of libgomp; so this small
- * library, which nothing precedes, asks for passive waiting where the user has asked for nothing, and LP's own
+ * library, which the loader initialises first (lp-omp-link.c), asks for passive waiting where the user has asked for nothing, and LP's own
  * constructor, which comes after that of libgomp, leaves the environment as it was. */
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ ask_for_passive_waiting (void)
 }
 
 void
-_lp_omp_wait_restore (void)
+_lp_omp_wait_undo (void)
 {
   if (asked)
     unsetenv ("OMP_WAIT_POLICY");
