@@ -15,6 +15,9 @@
 #define MR 6
 #endif
 
+/* Rows that packing reads ahead. */
+#define PREFETCH_ROWS 16
+
 #define VL_F32 (VECTOR_BYTES / 4)
 #define VL_F64 (VECTOR_BYTES / 8)
 

@@ -40,6 +40,8 @@ F (micro) (int k, const T *a, const T *b, T alpha, T beta, T *d, gint64 ldd, int
 {
   VEC c[MR][2];
 
+  for (int i = 0; i < m; i++)
+    __builtin_prefetch (d + i * ldd, 1);
   F (product) (k, a, b, c);
   if (m == MR && n == NR)
     {
@@ -138,6 +140,8 @@ F (pack_rows) (const LpCpuOperand *self, gint64 row0, int n_rows, gint64 k0, int
         {
           const F (Loose) *row = (const F (Loose) *) src;
 
+          /* one line of each row is read, which no hardware foresees */
+          __builtin_prefetch (src + PREFETCH_ROWS * self->k_stride * size);
           ((VEC *) dst)[0] = row[0];
           ((VEC *) dst)[1] = row[1];
         }
@@ -146,7 +150,10 @@ F (pack_rows) (const LpCpuOperand *self, gint64 row0, int n_rows, gint64 k0, int
   if (self->scalar == SCALAR && self->row_stride == 1 && n_rows == MR && width == MR)
     {
       for (int p = 0; p < n_k; p++, src += self->k_stride * size, dst += MR)
-        memcpy (dst, src, MR * sizeof (T));
+        {
+          __builtin_prefetch (src + PREFETCH_ROWS * self->k_stride * size);
+          memcpy (dst, src, MR * sizeof (T));
+        }
       return;
     }
   for (int p = 0; p < n_k; p++)

@@ -10,6 +10,9 @@
 
 #define SECONDS 0.2
 
+/* Fused multiply-adds of float64, in GFLOP/s, as measured; 0 is not known. */
+static double peak;
+
 static const char *scalar_names[LP_N_SCALARS] = { [LP_SCALAR_F64] = "f64", [LP_SCALAR_F32] = "f32", [LP_SCALAR_BF16] = "bf16" };
 
 static void
@@ -148,12 +151,17 @@ bench_gemm (GRand *rand)
       {
         const double flops = 2.0 * (double) (products[i].m * products[i].k * products[i].n);
         g_autofree char *name = g_strdup_printf ("gemm %s %s", scalar_names[scalars[s]], products[i].name);
+        g_autofree char *ratio = g_strdup_printf ("%s ratio", name);
+        double speed;
         g_autofree char *peer = g_strdup_printf ("dnnl_sgemm %s", products[i].name);
         LpGemmArgs args = { .a = matrix_new (scalars[s], products[i].m, products[i].k, products[i].ta, rand),
                             .b = matrix_new (scalars[s], products[i].k, products[i].n, products[i].tb, rand),
                             .d = matrix_new (scalars[s], products[i].m, products[i].n, FALSE, rand), .alpha = 1 };
 
-        report (name, flops / measure (run_gemm, &args) * 1e-9, "GFLOP/s");
+        speed = flops / measure (run_gemm, &args) * 1e-9;
+        report (name, speed, "GFLOP/s");
+        if (peak > 0)
+          report (ratio, speed / (scalars[s] == LP_SCALAR_F64 ? peak : 2 * peak), "of the peak");
 #ifdef HAVE_ONEDNN
         if (scalars[s] == LP_SCALAR_F32)
           report (peer, flops / measure (run_sgemm, &args) * 1e-9, "GFLOP/s");
@@ -290,17 +298,106 @@ bench_elementwise (GRand *rand)
   array_clear (&e.y);
 }
 
+typedef struct
+{
+  LpPoolArgs pool;
+  LpArray    x, y, sums;
+} Image;
+
+static void
+run_pool (gpointer data)
+{
+  KERNELS->pool2d (&((Image *) data)->pool, NULL);
+}
+
+static void
+run_pool_grad (gpointer data)
+{
+  KERNELS->pool2d_grad (&((Image *) data)->pool, NULL);
+}
+
+static void
+run_image_relu (gpointer data)
+{
+  Image *image = data;
+
+  KERNELS->unary (LP_UNARY_RELU, 0, &image->x, &image->y, NULL);
+}
+
+static void
+run_image_relu_grad (gpointer data)
+{
+  Image *image = data;
+
+  KERNELS->unary_grad (LP_UNARY_RELU, 0, &image->y, &image->x, &image->y, NULL);
+}
+
+static void
+run_image_copy (gpointer data)
+{
+  Image *image = data;
+
+  KERNELS->copy (&image->x, &image->y, NULL);
+}
+
+static void
+run_channel_sums (gpointer data)
+{
+  Image *image = data;
+
+  KERNELS->reduce (LP_REDUCE_SUM, &image->x, &image->sums, NULL);
+}
+
+/* What surrounds a convolution: all of it should take about as long as the copy. */
+static void
+bench_image (GRand *rand)
+{
+  static const int order[] = { 0, 2, 3, 1 };
+  const gint64 xd[] = { 128, 32, 14, 14 }, yd[] = { 128, 32, 7, 7 }, cd[] = { 1, 32, 1, 1 };
+  static const struct
+  {
+    const char *name;
+    void     (* run) (gpointer data);
+  } steps[] = {
+    { "copy", run_image_copy }, { "relu", run_image_relu }, { "relu gradient", run_image_relu_grad }, { "channel sums", run_channel_sums },
+    { "max pool 2x2", run_pool }, { "max pool 2x2 gradient", run_pool_grad },
+  };
+
+  for (int s = LP_SCALAR_F64; s <= LP_SCALAR_BF16; s++)
+    {
+      Image image = { .x = array_new (s, 4, xd, order, 1), .y = array_new (s, 4, xd, order, 1), .sums = array_new (s, 4, cd, NULL, 1) };
+
+      image.pool = (LpPoolArgs) { .max = TRUE, .x = image.x, .y = array_new (s, 4, yd, order, 1), .indices = array_new (LP_SCALAR_I32, 4, yd, order, 1),
+                                  .kernel = { 2, 2 }, .stride = { 2, 2 } };
+      fill_random (&image.x, rand, -1, 1);
+      for (gsize i = 0; i < G_N_ELEMENTS (steps); i++)
+        {
+          g_autofree char *name = g_strdup_printf ("%s %s [128,32,14,14]", steps[i].name, scalar_names[s] != NULL ? scalar_names[s] : "f16");
+
+          report (name, measure (steps[i].run, &image) * 1e6, "us");
+        }
+      array_clear (&image.x);
+      array_clear (&image.y);
+      array_clear (&image.sums);
+      array_clear (&image.pool.y);
+      array_clear (&image.pool.indices);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
-  static void (* const groups[]) (GRand *rand) = { bench_gemm, bench_conv, bench_adamw, bench_elementwise };
-  static const char *group_names[] = { "gemm", "conv", "adamw", "elementwise" };
+  static void (* const groups[]) (GRand *rand) = { bench_gemm, bench_conv, bench_image, bench_adamw, bench_elementwise };
+  static const char *group_names[] = { "gemm", "conv", "image", "adamw", "elementwise" };
   g_autoptr (GRand) rand = g_rand_new_with_seed (1);
 
   report (_lp_cpu_isa->name, omp_get_max_threads (), "threads");
 #ifdef __x86_64__
   if (__builtin_cpu_supports ("avx2") && __builtin_cpu_supports ("fma"))
-    report ("fma peak f64 avx2", 10.0 * 8 * PEAK_STEPS * omp_get_max_threads () / measure (run_peak, NULL) * 1e-9, "GFLOP/s");
+    {
+      peak = 10.0 * 8 * PEAK_STEPS * omp_get_max_threads () / measure (run_peak, NULL) * 1e-9;
+      report ("fma peak f64 avx2", peak, "GFLOP/s");
+    }
 #endif
   for (gsize i = 0; i < G_N_ELEMENTS (groups); i++)
     if (argc < 2 || g_str_equal (argv[1], group_names[i]))
