@@ -45,6 +45,9 @@ typedef struct
   void (* softmax_grad[2])  (const void *y, const void *dy, gsize n, gboolean log, void *dx);
   /* the loss of a row; dx may be NULL */
   double (* cross_entropy[2]) (const void *x, gsize n, gsize target, double smoothing, void *dx);
+  /* of pooling: best = max (best, x), with the index of the cell it is from; and dx += dy where that index is @index */
+  void (* take_max[2])      (const void *x, gsize n, gint32 index, void *best, gint32 *indices);
+  void (* add_chosen[2])    (const void *dy, const gint32 *indices, gsize n, gint32 index, void *dx);
   void (* affine[2])        (const void *x, const void *scale, const void *shift, gsize n, void *y);
   void (* affine2[2])       (const void *x, const void *dy, const void *a, const void *b, const void *c, gsize n, void *dx);
   void (* accumulate_squares[2]) (const void *x, const void *mean, gsize n, double *acc); /* acc += (x - mean)^2 */

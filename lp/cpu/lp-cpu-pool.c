@@ -76,53 +76,41 @@ get_runs (gint64 c)
   return (Runs) { base, base + size, (gint32 *) (base + 2 * size) };
 }
 
-/* The first maximum wins; a NaN is larger than anything but an earlier NaN. */
-#define DEFINE_TAKE_MAX(name, T) \
-  static void name (const T *x, gint64 c, gint32 index, gboolean first, T *best, gint32 *indices) \
-  { \
-    if (first) \
-      { \
-        memcpy (best, x, (gsize) c * sizeof (T)); \
-        for (gint64 i = 0; i < c; i++) \
-          indices[i] = index; \
-        return; \
-      } \
-    _Pragma ("omp simd") \
-    for (gint64 i = 0; i < c; i++) \
-      { \
-        const gboolean better = (x[i] > best[i]) | ((x[i] != x[i]) & (best[i] == best[i])); \
-        best[i] = better ? x[i] : best[i]; \
-        indices[i] = better ? index : indices[i]; \
-      } \
-  }
-
-DEFINE_TAKE_MAX (take_max_f32, float)
-DEFINE_TAKE_MAX (take_max_f64, double)
-
 static void
 max_window (const Pool *self, const Window *w, const Runs *runs)
 {
   const LpPoolArgs *args = self->args;
   const gint64 top = w->h * args->stride[0] - args->padding[0], left = w->w * args->stride[1] - args->padding[1];
+  const LpArray *y = &args->y;
+  const gboolean to_y = y->scalar == compute_scalars[self->compute] && y->strides[1] == 1;
+  const gboolean to_indices = args->indices.data != NULL && args->indices.strides[1] == 1;
+  void *best = to_y ? cell (y, w->n, w->h, w->w) : runs->y;
+  gint32 *indices = to_indices ? (gint32 *) cell (&args->indices, w->n, w->h, w->w) : runs->indices;
   gboolean first = TRUE;
 
   for (gint64 h = w->h0; h < w->h1; h++)
     for (gint64 v = w->w0; v < w->w1; v++)
       {
-        const void *x = load_cell (self, &args->x, w->n, h, v, runs->x);
+        const void *x = load_cell (self, &args->x, w->n, h, v, first ? best : runs->x);
         const gint32 index = (gint32) ((h - top) * args->kernel[1] + (v - left));
 
-        if (self->compute == LP_COMPUTE_F32)
-          take_max_f32 (x, self->c, index, first, runs->y, runs->indices);
+        if (first)
+          {
+            if (x != best)
+              memcpy (best, x, (gsize) self->c * _lp_cpu_compute_size (self->compute));
+            for (gint64 i = 0; i < self->c; i++)
+              indices[i] = index;
+          }
         else
-          take_max_f64 (x, self->c, index, first, runs->y, runs->indices);
+          _lp_cpu_isa->row->take_max[self->compute] (x, (gsize) self->c, index, best, indices);
         first = FALSE;
       }
-  store_cell (self, &args->y, w->n, w->h, w->w, runs->y);
-  if (args->indices.data == NULL)
+  if (!to_y)
+    store_cell (self, y, w->n, w->h, w->w, best);
+  if (args->indices.data == NULL || to_indices)
     return;
   for (gint64 i = 0; i < self->c; i++)
-    ((gint32 *) cell (&args->indices, w->n, w->h, w->w))[i * args->indices.strides[1]] = runs->indices[i];
+    ((gint32 *) cell (&args->indices, w->n, w->h, w->w))[i * args->indices.strides[1]] = indices[i];
 }
 
 static void
@@ -186,6 +174,14 @@ grad_window (const Pool *self, const Window *w, const Runs *runs, guint8 *image)
     {
       const gint32 *indices = (const gint32 *) cell (&args->indices, w->n, w->h, w->w);
 
+      if (args->indices.strides[1] == 1)
+        {
+          for (gint64 h = w->h0; h < w->h1; h++)
+            for (gint64 v = w->w0; v < w->w1; v++)
+              _lp_cpu_isa->row->add_chosen[self->compute] (dy, indices, (gsize) self->c, (gint32) ((h - top) * args->kernel[1] + (v - left)),
+                                                           image + (gsize) ((h * width + v) * self->c) * size);
+          return;
+        }
       for (gint64 c = 0; c < self->c; c++)
         {
           const gint32 index = indices[c * args->indices.strides[1]];

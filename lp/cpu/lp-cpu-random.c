@@ -84,14 +84,22 @@ drop_f32 (const float *x, const guint32 *bits, gsize n, guint32 limit, float sca
 {
 #pragma omp simd
   for (gsize i = 0; i < n; i++)
-    y[i] = (bits[i] >> 8) >= limit ? x[i] * scale : 0;
+    {
+      const float scaled = x[i] * scale;
+
+      y[i] = (gint32) (bits[i] >> 8) >= (gint32) limit ? scaled : 0;
+    }
 }
 
 static void
 drop_f64 (const double *x, const guint32 *bits, gsize n, guint32 limit, double scale, double *y)
 {
   for (gsize i = 0; i < n; i++)
-    y[i] = (bits[i] >> 8) >= limit ? x[i] * scale : 0;
+    {
+      const double scaled = x[i] * scale;
+
+      y[i] = (gint32) (bits[i] >> 8) >= (gint32) limit ? scaled : 0;
+    }
 }
 
 gboolean

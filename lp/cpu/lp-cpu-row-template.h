@@ -215,3 +215,31 @@ F (accumulate_products) (const void *grad, const void *data, const void *means, 
       dot[i] += (double) dy[i] * ((double) x[i] - (double) mean[i]);
     }
 }
+
+/* The first maximum wins; a NaN is larger than anything but an earlier NaN. */
+static void
+F (take_max) (const void *data, gsize n, gint32 index, void *maxima, gint32 *indices)
+{
+  const T *x = data;
+  T *best = maxima;
+
+#pragma omp simd
+  for (gsize i = 0; i < n; i++)
+    {
+      const gboolean better = (x[i] > best[i]) | ((x[i] != x[i]) & (best[i] == best[i]));
+
+      best[i] = better ? x[i] : best[i];
+      indices[i] = better ? index : indices[i];
+    }
+}
+
+static void
+F (add_chosen) (const void *grad, const gint32 *indices, gsize n, gint32 index, void *sums)
+{
+  const T *dy = grad;
+  T *dx = sums;
+
+#pragma omp simd
+  for (gsize i = 0; i < n; i++)
+    dx[i] += indices[i] == index ? dy[i] : 0;
+}
