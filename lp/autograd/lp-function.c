@@ -99,7 +99,8 @@ lp_function_forward (LpFunction  *self,
  * @grad_output: the gradient of the result
  * @error: return location for an error
  *
- * Computes the gradients of the inputs. Called by [method@Tensor.backward].
+ * Computes the gradients of the inputs. Called by [method@Tensor.backward]. The array doesn't free its elements: they are
+ * the caller's.
  *
  * Returns: (transfer full) (element-type LpTensor): one gradient for each input, in their order. Errors: as for
  *   [method@Function.forward]
@@ -125,7 +126,10 @@ lp_function_backward (LpFunction  *self,
       g_propagate_error (error, local);
       return NULL;
     }
-  if (result == NULL)
+  /* the elements are the caller's, one by one, as bindings expect */
+  if (result != NULL)
+    g_ptr_array_set_free_func (result, NULL);
+  else
     g_set_error (error, LP_ERROR, LP_ERROR_SUBCLASS, "%s.backward returned nothing and set no error",
                  G_OBJECT_TYPE_NAME (self));
 

@@ -222,6 +222,13 @@ check_saved (LpNode  *self,
   return TRUE;
 }
 
+static void
+clear_gradient (gpointer gradient)
+{
+  if (gradient != NULL)
+    g_object_unref (gradient);
+}
+
 static gboolean
 call_function (LpNode    *self,
                LpTensor  *grad_output,
@@ -232,6 +239,7 @@ call_function (LpNode    *self,
 
   if (results == NULL)
     return FALSE;
+  g_ptr_array_set_free_func (results, clear_gradient);
   if ((int) results->len != self->n_inputs)
     {
       g_set_error (error, LP_ERROR, LP_ERROR_SUBCLASS, "%s.backward returned %u gradients for %d inputs",

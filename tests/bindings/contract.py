@@ -428,6 +428,10 @@ def subclass_function():
     assert x.grad.tolist() == [2.0, -4.0, 6.0]
     optimizer.step()
     assert Square()(x).sum().item() < first.item()
+    direct = Square()
+    direct(x)
+    gradient, = direct.backward(Lp.tensor([1.0, 1.0, 1.0]))
+    assert gradient.__grefcount__ == 1 and gradient.shape == (3,)
 
 
 def subclass_function_wrong_count():
