@@ -152,6 +152,7 @@ const LpCpuOptimLoops LP_CPU_ISA_SYMBOL (_lp_cpu_optim_) = {
   .philox = run_philox,
   .sgd = { run_sgd_f32, run_sgd_f64 },
   .adamw = { run_adamw_f32, run_adamw_f64 },
+  .drop = { run_drop_f32, run_drop_f64 },
   .stochastic_bf16 = run_stochastic_bf16,
   .grad_stats = { run_grad_stats_f32, run_grad_stats_f64 },
 };

@@ -92,3 +92,20 @@ F (run_grad_stats) (void *grad, gsize n, double grad_scale)
     }
   return sum;
 }
+
+static void
+F (run_drop) (const void *data, const guint32 *bits, gsize n, guint32 limit, double factor, void *out)
+{
+  const T *x = data;
+  const T scale = (T) factor;
+  const gint32 least = (gint32) limit;
+  T *y = out;
+
+#pragma omp simd
+  for (gsize i = 0; i < n; i++)
+    {
+      const T scaled = x[i] * scale;
+
+      y[i] = (gint32) (bits[i] >> 8) >= least ? scaled : 0;
+    }
+}

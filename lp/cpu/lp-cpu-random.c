@@ -79,29 +79,6 @@ _lp_cpu_normal (const LpArray *y, double mean, double std, LpRandomPoint random,
   return draw_array (y, draw_normal, &draw, error);
 }
 
-static void
-drop_f32 (const float *x, const guint32 *bits, gsize n, guint32 limit, float scale, float *y)
-{
-#pragma omp simd
-  for (gsize i = 0; i < n; i++)
-    {
-      const float scaled = x[i] * scale;
-
-      y[i] = (gint32) (bits[i] >> 8) >= (gint32) limit ? scaled : 0;
-    }
-}
-
-static void
-drop_f64 (const double *x, const guint32 *bits, gsize n, guint32 limit, double scale, double *y)
-{
-  for (gsize i = 0; i < n; i++)
-    {
-      const double scaled = x[i] * scale;
-
-      y[i] = (gint32) (bits[i] >> 8) >= (gint32) limit ? scaled : 0;
-    }
-}
-
 gboolean
 _lp_cpu_dropout (const LpArray *x, double p, LpRandomPoint random, const LpArray *y, GError **error)
 {
@@ -126,10 +103,7 @@ _lp_cpu_dropout (const LpArray *x, double p, LpRandomPoint random, const LpArray
       void *target = direct != NULL ? direct : out;
 
       draw_bits (&random, start, n, bits);
-      if (compute == LP_COMPUTE_F32)
-        drop_f32 (values, bits, n, limit, (float) scale, target);
-      else
-        drop_f64 (values, bits, n, limit, scale, target);
+      _lp_cpu_isa->optim->drop[compute] (values, bits, n, limit, scale, target);
       if (direct == NULL)
         _lp_cpu_loop_store (&loop, 0, start, n, compute, out);
     }
