@@ -119,7 +119,7 @@ set_row_major (LpArray *array)
   for (int i = array->n_dims - 1; i >= 0; i--)
     {
       array->strides[i] = stride;
-      stride *= MAX (array->dims[i], 1);
+      stride = (gint64) ((guint64) stride * (guint64) MAX (array->dims[i], 1));   /* may wrap: the size is checked apart */
     }
 }
 
