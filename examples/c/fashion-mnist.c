@@ -112,7 +112,7 @@ static gboolean run (const char *precision, int epochs, guint64 seed, const char
 int main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-  if (!run (argc > 1 ? argv[1] : "32-true", argc > 2 ? atoi (argv[2]) : 5, argc > 3 ? atoi (argv[3]) : 1,
+  if (!run (argc > 1 ? argv[1] : "32-true", argc > 2 ? atoi (argv[2]) : 6, argc > 3 ? atoi (argv[3]) : 1,
             argc > 4 ? argv[4] : "/usr/share/datasets/fashion-mnist", argc > 5 ? g_ascii_strtod (argv[5], NULL) : 1, &error))
     g_printerr ("fashion-mnist: %s\n", error->message);
   return error != NULL;

@@ -23,7 +23,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="./bootstrap demo", description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", default="/usr/share/datasets/fashion-mnist", help="where the IDX files are")
     parser.add_argument("--quick", action="store_true", help="about a minute's worth")
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--output", default="demo", help="where the curves go")
     parser.add_argument("--build", default=os.path.join(os.path.dirname(__file__), "..", "..", "build"))
     return parser.parse_args()

@@ -53,7 +53,7 @@ function load(folder, part) {
     return Lp.TensorDataset.new_pair(images.unsqueeze(1), labels);
 }
 
-function run(precision = '32-true', epochs = '5', seed = '1', folder = '/usr/share/datasets/fashion-mnist', part = '1') {
+function run(precision = '32-true', epochs = '6', seed = '1', folder = '/usr/share/datasets/fashion-mnist', part = '1') {
     const trainer = Lp.Trainer.new(precision);
     trainer.max_epochs = Number(epochs);
     trainer.limit_train_batches = Number(part);

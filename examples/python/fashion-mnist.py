@@ -55,7 +55,7 @@ def load(folder, part):
     return Lp.TensorDataset.new_pair(images.unsqueeze(1), labels)
 
 
-def run(precision="32-true", epochs="5", seed="1", folder="/usr/share/datasets/fashion-mnist", part="1"):
+def run(precision="32-true", epochs="6", seed="1", folder="/usr/share/datasets/fashion-mnist", part="1"):
     trainer = Lp.Trainer(precision=precision, max_epochs=int(epochs), limit_train_batches=float(part),
                          enable_checkpointing=False)
     trainer.add_logger(Lp.CsvLogger.new(".", "fashion-mnist", precision))

@@ -78,7 +78,7 @@ void run (string precision, int epochs, uint64 seed, string folder, double part)
 
 int main (string[] args) {
     try {
-        run (args.length > 1 ? args[1] : "32-true", args.length > 2 ? int.parse (args[2]) : 5,
+        run (args.length > 1 ? args[1] : "32-true", args.length > 2 ? int.parse (args[2]) : 6,
              args.length > 3 ? uint64.parse (args[3]) : 1,
              args.length > 4 ? args[4] : "/usr/share/datasets/fashion-mnist",
              args.length > 5 ? double.parse (args[5]) : 1);
