@@ -4,6 +4,78 @@
 
 #include <lp/trainer/lp-trainer-private.h>
 
+static void
+set_int (LpTrainer *self,
+         guint      setting,
+         gint       value)
+{
+  g_auto (GValue) wrapped = G_VALUE_INIT;
+
+  g_value_init (&wrapped, G_TYPE_INT);
+  g_value_set_int (&wrapped, value);
+  _lp_trainer_set_setting (self, setting, &wrapped);
+}
+
+static void
+set_int64 (LpTrainer *self,
+           guint      setting,
+           gint64     value)
+{
+  g_auto (GValue) wrapped = G_VALUE_INIT;
+
+  g_value_init (&wrapped, G_TYPE_INT64);
+  g_value_set_int64 (&wrapped, value);
+  _lp_trainer_set_setting (self, setting, &wrapped);
+}
+
+static void
+set_double (LpTrainer *self,
+            guint      setting,
+            double     value)
+{
+  g_auto (GValue) wrapped = G_VALUE_INIT;
+
+  g_value_init (&wrapped, G_TYPE_DOUBLE);
+  g_value_set_double (&wrapped, value);
+  _lp_trainer_set_setting (self, setting, &wrapped);
+}
+
+static void
+set_boolean (LpTrainer *self,
+             guint      setting,
+             gboolean   value)
+{
+  g_auto (GValue) wrapped = G_VALUE_INIT;
+
+  g_value_init (&wrapped, G_TYPE_BOOLEAN);
+  g_value_set_boolean (&wrapped, value);
+  _lp_trainer_set_setting (self, setting, &wrapped);
+}
+
+static void
+set_string (LpTrainer *self,
+            guint      setting,
+            const char *value)
+{
+  g_auto (GValue) wrapped = G_VALUE_INIT;
+
+  g_value_init (&wrapped, G_TYPE_STRING);
+  g_value_set_string (&wrapped, value);
+  _lp_trainer_set_setting (self, setting, &wrapped);
+}
+
+static void
+set_enum (LpTrainer *self,
+          guint      setting,
+          gint       value)
+{
+  g_auto (GValue) wrapped = G_VALUE_INIT;
+
+  g_value_init (&wrapped, LP_TYPE_CLIP_ALGORITHM);
+  g_value_set_enum (&wrapped, value);
+  _lp_trainer_set_setting (self, setting, &wrapped);
+}
+
 /**
  * lp_trainer_set_max_epochs:
  * @self: a trainer
@@ -18,11 +90,7 @@ lp_trainer_set_max_epochs (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (max_epochs >= -1);
 
-  if (self->settings.max_epochs == max_epochs)
-    return;
-
-  self->settings.max_epochs = max_epochs;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_MAX_EPOCHS]);
+  set_int (self, LP_TRAINER_SETTING_MAX_EPOCHS, max_epochs);
 }
 
 /**
@@ -39,11 +107,7 @@ lp_trainer_set_min_epochs (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (min_epochs >= 0);
 
-  if (self->settings.min_epochs == min_epochs)
-    return;
-
-  self->settings.min_epochs = min_epochs;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_MIN_EPOCHS]);
+  set_int (self, LP_TRAINER_SETTING_MIN_EPOCHS, min_epochs);
 }
 
 /**
@@ -60,11 +124,7 @@ lp_trainer_set_max_steps (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (max_steps >= -1);
 
-  if (self->settings.max_steps == max_steps)
-    return;
-
-  self->settings.max_steps = max_steps;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_MAX_STEPS]);
+  set_int64 (self, LP_TRAINER_SETTING_MAX_STEPS, max_steps);
 }
 
 /**
@@ -81,11 +141,7 @@ lp_trainer_set_min_steps (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (min_steps >= 0);
 
-  if (self->settings.min_steps == min_steps)
-    return;
-
-  self->settings.min_steps = min_steps;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_MIN_STEPS]);
+  set_int64 (self, LP_TRAINER_SETTING_MIN_STEPS, min_steps);
 }
 
 /**
@@ -102,11 +158,7 @@ lp_trainer_set_max_time (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (max_time >= 0);
 
-  if (self->settings.max_time == max_time)
-    return;
-
-  self->settings.max_time = max_time;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_MAX_TIME]);
+  set_double (self, LP_TRAINER_SETTING_MAX_TIME, max_time);
 }
 
 /**
@@ -123,11 +175,7 @@ lp_trainer_set_limit_train_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_train_batches >= 0);
 
-  if (self->settings.limit_train_batches == limit_train_batches)
-    return;
-
-  self->settings.limit_train_batches = limit_train_batches;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_LIMIT_TRAIN_BATCHES]);
+  set_double (self, LP_TRAINER_SETTING_LIMIT_TRAIN_BATCHES, limit_train_batches);
 }
 
 /**
@@ -144,11 +192,7 @@ lp_trainer_set_limit_val_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_val_batches >= 0);
 
-  if (self->settings.limit_val_batches == limit_val_batches)
-    return;
-
-  self->settings.limit_val_batches = limit_val_batches;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_LIMIT_VAL_BATCHES]);
+  set_double (self, LP_TRAINER_SETTING_LIMIT_VAL_BATCHES, limit_val_batches);
 }
 
 /**
@@ -165,11 +209,7 @@ lp_trainer_set_limit_test_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_test_batches >= 0);
 
-  if (self->settings.limit_test_batches == limit_test_batches)
-    return;
-
-  self->settings.limit_test_batches = limit_test_batches;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_LIMIT_TEST_BATCHES]);
+  set_double (self, LP_TRAINER_SETTING_LIMIT_TEST_BATCHES, limit_test_batches);
 }
 
 /**
@@ -186,11 +226,7 @@ lp_trainer_set_limit_predict_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_predict_batches >= 0);
 
-  if (self->settings.limit_predict_batches == limit_predict_batches)
-    return;
-
-  self->settings.limit_predict_batches = limit_predict_batches;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_LIMIT_PREDICT_BATCHES]);
+  set_double (self, LP_TRAINER_SETTING_LIMIT_PREDICT_BATCHES, limit_predict_batches);
 }
 
 /**
@@ -207,11 +243,7 @@ lp_trainer_set_val_check_interval (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (val_check_interval >= 0);
 
-  if (self->settings.val_check_interval == val_check_interval)
-    return;
-
-  self->settings.val_check_interval = val_check_interval;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_VAL_CHECK_INTERVAL]);
+  set_double (self, LP_TRAINER_SETTING_VAL_CHECK_INTERVAL, val_check_interval);
 }
 
 /**
@@ -228,11 +260,7 @@ lp_trainer_set_check_val_every_n_epoch (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (check_val_every_n_epoch >= 0);
 
-  if (self->settings.check_val_every_n_epoch == check_val_every_n_epoch)
-    return;
-
-  self->settings.check_val_every_n_epoch = check_val_every_n_epoch;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_CHECK_VAL_EVERY_N_EPOCH]);
+  set_int (self, LP_TRAINER_SETTING_CHECK_VAL_EVERY_N_EPOCH, check_val_every_n_epoch);
 }
 
 /**
@@ -249,11 +277,7 @@ lp_trainer_set_accumulate_grad_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (accumulate_grad_batches >= 1);
 
-  if (self->settings.accumulate_grad_batches == accumulate_grad_batches)
-    return;
-
-  self->settings.accumulate_grad_batches = accumulate_grad_batches;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_ACCUMULATE_GRAD_BATCHES]);
+  set_int (self, LP_TRAINER_SETTING_ACCUMULATE_GRAD_BATCHES, accumulate_grad_batches);
 }
 
 /**
@@ -270,11 +294,7 @@ lp_trainer_set_gradient_clip_val (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (gradient_clip_val >= 0);
 
-  if (self->settings.gradient_clip_val == gradient_clip_val)
-    return;
-
-  self->settings.gradient_clip_val = gradient_clip_val;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_GRADIENT_CLIP_VAL]);
+  set_double (self, LP_TRAINER_SETTING_GRADIENT_CLIP_VAL, gradient_clip_val);
 }
 
 /**
@@ -290,11 +310,7 @@ lp_trainer_set_gradient_clip_algorithm (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  if (self->settings.gradient_clip_algorithm == gradient_clip_algorithm)
-    return;
-
-  self->settings.gradient_clip_algorithm = gradient_clip_algorithm;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_GRADIENT_CLIP_ALGORITHM]);
+  set_enum (self, LP_TRAINER_SETTING_GRADIENT_CLIP_ALGORITHM, gradient_clip_algorithm);
 }
 
 /**
@@ -311,11 +327,7 @@ lp_trainer_set_fast_dev_run (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (fast_dev_run >= 0);
 
-  if (self->settings.fast_dev_run == fast_dev_run)
-    return;
-
-  self->settings.fast_dev_run = fast_dev_run;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_FAST_DEV_RUN]);
+  set_int (self, LP_TRAINER_SETTING_FAST_DEV_RUN, fast_dev_run);
 }
 
 /**
@@ -332,11 +344,7 @@ lp_trainer_set_num_sanity_val_steps (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (num_sanity_val_steps >= -1);
 
-  if (self->settings.num_sanity_val_steps == num_sanity_val_steps)
-    return;
-
-  self->settings.num_sanity_val_steps = num_sanity_val_steps;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_NUM_SANITY_VAL_STEPS]);
+  set_int (self, LP_TRAINER_SETTING_NUM_SANITY_VAL_STEPS, num_sanity_val_steps);
 }
 
 /**
@@ -353,11 +361,7 @@ lp_trainer_set_overfit_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (overfit_batches >= 0);
 
-  if (self->settings.overfit_batches == overfit_batches)
-    return;
-
-  self->settings.overfit_batches = overfit_batches;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_OVERFIT_BATCHES]);
+  set_double (self, LP_TRAINER_SETTING_OVERFIT_BATCHES, overfit_batches);
 }
 
 /**
@@ -374,11 +378,7 @@ lp_trainer_set_log_every_n_steps (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (log_every_n_steps >= 0);
 
-  if (self->settings.log_every_n_steps == log_every_n_steps)
-    return;
-
-  self->settings.log_every_n_steps = log_every_n_steps;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_LOG_EVERY_N_STEPS]);
+  set_int (self, LP_TRAINER_SETTING_LOG_EVERY_N_STEPS, log_every_n_steps);
 }
 
 /**
@@ -394,11 +394,7 @@ lp_trainer_set_enable_progress_bar (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  if (self->settings.enable_progress_bar == !!enable_progress_bar)
-    return;
-
-  self->settings.enable_progress_bar = !!enable_progress_bar;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_ENABLE_PROGRESS_BAR]);
+  set_boolean (self, LP_TRAINER_SETTING_ENABLE_PROGRESS_BAR, enable_progress_bar);
 }
 
 /**
@@ -414,11 +410,7 @@ lp_trainer_set_enable_checkpointing (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  if (self->settings.enable_checkpointing == !!enable_checkpointing)
-    return;
-
-  self->settings.enable_checkpointing = !!enable_checkpointing;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_ENABLE_CHECKPOINTING]);
+  set_boolean (self, LP_TRAINER_SETTING_ENABLE_CHECKPOINTING, enable_checkpointing);
 }
 
 /**
@@ -434,11 +426,7 @@ lp_trainer_set_enable_model_summary (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  if (self->settings.enable_model_summary == !!enable_model_summary)
-    return;
-
-  self->settings.enable_model_summary = !!enable_model_summary;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_ENABLE_MODEL_SUMMARY]);
+  set_boolean (self, LP_TRAINER_SETTING_ENABLE_MODEL_SUMMARY, enable_model_summary);
 }
 
 /**
@@ -454,11 +442,7 @@ lp_trainer_set_handle_signals (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  if (self->settings.handle_signals == !!handle_signals)
-    return;
-
-  self->settings.handle_signals = !!handle_signals;
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_HANDLE_SIGNALS]);
+  set_boolean (self, LP_TRAINER_SETTING_HANDLE_SIGNALS, handle_signals);
 }
 
 /**
@@ -474,10 +458,5 @@ lp_trainer_set_default_root_dir (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  if (g_strcmp0 (self->settings.default_root_dir, default_root_dir) == 0)
-    return;
-
-  g_free (self->settings.default_root_dir);
-  self->settings.default_root_dir = g_strdup (default_root_dir);
-  g_object_notify_by_pspec (G_OBJECT (self), _lp_trainer_settings[LP_TRAINER_SETTING_DEFAULT_ROOT_DIR]);
+  set_string (self, LP_TRAINER_SETTING_DEFAULT_ROOT_DIR, default_root_dir);
 }
