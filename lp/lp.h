@@ -37,6 +37,7 @@
 #include <lp/nn/lp-linear.h>
 #include <lp/nn/lp-max-pool2d.h>
 #include <lp/nn/lp-module.h>
+#include <lp/nn/lp-pool2d.h>
 #include <lp/nn/lp-relu.h>
 #include <lp/nn/lp-sequential.h>
 
@@ -82,6 +83,7 @@
 #include <lp/trainer/lp-csv-logger.h>
 #include <lp/trainer/lp-early-stopping.h>
 #include <lp/trainer/lp-fabric.h>
+#include <lp/trainer/lp-folder-logger.h>
 #include <lp/trainer/lp-logger.h>
 #include <lp/trainer/lp-model.h>
 #include <lp/trainer/lp-model-checkpoint.h>

@@ -1,9 +1,6 @@
 #include <lp/nn/lp-conv2d.h>
 
-#include <math.h>
-
 #include <lp/core/lp-error.h>
-#include <lp/nn/lp-init.h>
 #include <lp/nn/lp-module-private.h>
 #include <lp/ops/lp-ops.h>
 
@@ -47,18 +44,6 @@ enum
 static GParamSpec *properties[N_PROPS];
 
 /* Both are drawn from U (-1 / sqrt (fan in), 1 / sqrt (fan in)): Kaiming-uniform with slope sqrt (5) for the weight. */
-static void
-fill (LpModule *self,
-      LpTensor *tensor,
-      gint64    fan_in)
-{
-  double bound = 1 / sqrt (MAX (fan_in, 1));
-  GError *error = NULL;
-
-  if (tensor != NULL && !lp_init_uniform (tensor, -bound, bound, &error))
-    _lp_module_take_problem (self, error);
-}
-
 static gboolean
 check_sizes (LpModule        *module,
              LpConv2dPrivate *priv)
@@ -97,9 +82,9 @@ lp_conv2d_constructed (GObject *object)
 
   dims[1] = priv->in_channels / priv->groups;
   fan_in = dims[1] * priv->kernel_size * priv->kernel_size;
-  fill (module, _lp_module_add_parameter (module, "weight", dims, 4), fan_in);
+  _lp_module_fill (module, _lp_module_add_parameter (module, "weight", dims, 4), fan_in);
   if (priv->bias)
-    fill (module, _lp_module_add_parameter (module, "bias", dims, 1), fan_in);
+    _lp_module_fill (module, _lp_module_add_parameter (module, "bias", dims, 1), fan_in);
 }
 
 static LpTensor *

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/nn/lp-module-private.h>
 #include <lp/tensor/lp-tensor-private.h>
 
 typedef LpTensor *(* DrawFunc) (const gint64 *dims, gsize n_dims, double a, double b, LpDType *dtype, LpDevice *device,
@@ -230,4 +231,16 @@ lp_init_xavier_normal (LpTensor  *tensor,
   std = gain * sqrt (2 / (fan_in + fan_out));
 
   return draw (tensor, lp_tensor_normal, 0, std, error);
+}
+
+void
+_lp_module_fill (LpModule *self,
+                 LpTensor *tensor,
+                 gint64    fan_in)
+{
+  double bound = 1 / sqrt (MAX (fan_in, 1));
+  GError *error = NULL;
+
+  if (tensor != NULL && !lp_init_uniform (tensor, -bound, bound, &error))
+    _lp_module_take_problem (self, error);
 }

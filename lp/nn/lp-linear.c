@@ -1,8 +1,5 @@
 #include <lp/nn/lp-linear.h>
 
-#include <math.h>
-
-#include <lp/nn/lp-init.h>
 #include <lp/nn/lp-module-private.h>
 #include <lp/ops/lp-ops.h>
 
@@ -36,18 +33,6 @@ static GParamSpec *properties[N_PROPS];
 
 /* Both are drawn from U (-1 / sqrt (fan in), 1 / sqrt (fan in)): Kaiming-uniform with slope sqrt (5) for the weight. */
 static void
-fill (LpModule *self,
-      LpTensor *tensor,
-      gint64    fan_in)
-{
-  double bound = 1 / sqrt (MAX (fan_in, 1));
-  GError *error = NULL;
-
-  if (tensor != NULL && !lp_init_uniform (tensor, -bound, bound, &error))
-    _lp_module_take_problem (self, error);
-}
-
-static void
 lp_linear_constructed (GObject *object)
 {
   LpLinearPrivate *priv = lp_linear_get_instance_private (LP_LINEAR (object));
@@ -60,9 +45,9 @@ lp_linear_constructed (GObject *object)
       !_lp_module_check_at_least (module, "number of output features", priv->out_features, 1))
     return;
 
-  fill (module, _lp_module_add_parameter (module, "weight", dims, 2), priv->in_features);
+  _lp_module_fill (module, _lp_module_add_parameter (module, "weight", dims, 2), priv->in_features);
   if (priv->bias)
-    fill (module, _lp_module_add_parameter (module, "bias", dims, 1), priv->in_features);
+    _lp_module_fill (module, _lp_module_add_parameter (module, "bias", dims, 1), priv->in_features);
 }
 
 static LpTensor *

@@ -53,6 +53,8 @@ _lp_module_peek_buffer (LpModule *self, guint i)
 /* A new parameter, not yet filled, in the default dtype; NULL with the problem recorded. Borrowed. */
 LpTensor     *_lp_module_add_parameter (LpModule *self, const char *name, const gint64 *dims, int n_dims);
 LpTensor     *_lp_module_add_buffer    (LpModule *self, const char *name, const gint64 *dims, int n_dims, double value);
+/* Draws @tensor uniformly from plus or minus 1 / sqrt (@fan_in); NULL is ignored, and a problem recorded. */
+void          _lp_module_fill          (LpModule *self, LpTensor *tensor, gint64 fan_in);
 /* Records LP_ERROR_ARGUMENT unless @value is at least @least. */
 gboolean      _lp_module_check_at_least (LpModule *self, const char *what, gint64 value, gint64 least);
 

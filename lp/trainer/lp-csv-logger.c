@@ -8,7 +8,7 @@
 
 #include <lp/core/lp-error.h>
 #include <lp/data/lp-data-private.h>
-#include <lp/trainer/lp-logger-private.h>
+#include <lp/trainer/lp-folder-logger-private.h>
 
 /**
  * LpCsvLogger:
@@ -19,40 +19,15 @@
  */
 struct _LpCsvLogger
 {
-  LpLogger parent_instance;
+  LpFolderLogger parent_instance;
 
-  char *save_dir;
-  char *name;
-  char *version;
-  char      *folder;
   GPtrArray *names;       /* of the columns behind "step" */
   GPtrArray *rows;        /* a{sd} and step, as (xa{sd}) */
   guint      n_written;   /* rows that are in the file */
   gboolean   stale;       /* the file has other columns */
 };
 
-G_DEFINE_FINAL_TYPE (LpCsvLogger, lp_csv_logger, LP_TYPE_LOGGER)
-
-enum
-{
-  PROP_0,
-  PROP_SAVE_DIR,
-  PROP_NAME,
-  PROP_VERSION,
-  N_PROPS
-};
-
-static GParamSpec *properties[N_PROPS];
-
-static const char *
-get_folder (LpCsvLogger  *self,
-            GError      **error)
-{
-  if (self->folder == NULL)
-    self->folder = _lp_logger_make_folder (self->save_dir, self->name, self->version, error);
-
-  return self->folder;
-}
+G_DEFINE_FINAL_TYPE (LpCsvLogger, lp_csv_logger, LP_TYPE_FOLDER_LOGGER)
 
 static void
 append_quoted (GString    *text,
@@ -146,7 +121,7 @@ lp_csv_logger_save (LpLogger *logger,
 
   if (self->n_written == self->rows->len)
     return;
-  folder = get_folder (self, error);
+  folder = _lp_folder_logger_get_folder (LP_FOLDER_LOGGER (self), error);
   if (folder == NULL)
     return;
 
@@ -192,24 +167,6 @@ lp_csv_logger_log_metrics (LpLogger *logger,
 }
 
 static void
-lp_csv_logger_log_hyperparams (LpLogger *logger,
-                               GVariant *params,
-                               GError **error)
-{
-  LpCsvLogger *self = LP_CSV_LOGGER (logger);
-  const char *folder = get_folder (self, error);
-
-  if (folder != NULL)
-    _lp_logger_write_params (folder, params, error);
-}
-
-static char *
-lp_csv_logger_dup_log_dir (LpLogger *logger)
-{
-  return g_strdup (get_folder (LP_CSV_LOGGER (logger), NULL));
-}
-
-static void
 lp_csv_logger_constructed (GObject *object)
 {
   LpCsvLogger *self = LP_CSV_LOGGER (object);
@@ -221,62 +178,10 @@ lp_csv_logger_constructed (GObject *object)
 }
 
 static void
-lp_csv_logger_get_property (GObject    *object,
-                            guint       prop_id,
-                            GValue     *value,
-                            GParamSpec *pspec)
-{
-  LpCsvLogger *self = LP_CSV_LOGGER (object);
-
-  switch (prop_id)
-    {
-    case PROP_SAVE_DIR:
-      g_value_set_string (value, self->save_dir);
-      break;
-    case PROP_NAME:
-      g_value_set_string (value, self->name);
-      break;
-    case PROP_VERSION:
-      g_value_set_string (value, self->version);
-      break;
-    default:
-      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
-    }
-}
-
-static void
-lp_csv_logger_set_property (GObject      *object,
-                            guint         prop_id,
-                            const GValue *value,
-                            GParamSpec   *pspec)
-{
-  LpCsvLogger *self = LP_CSV_LOGGER (object);
-
-  switch (prop_id)
-    {
-    case PROP_SAVE_DIR:
-      self->save_dir = g_value_dup_string (value);
-      break;
-    case PROP_NAME:
-      self->name = g_value_dup_string (value);
-      break;
-    case PROP_VERSION:
-      self->version = g_value_dup_string (value);
-      break;
-    default:
-      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
-    }
-}
-
-static void
 lp_csv_logger_finalize (GObject *object)
 {
   LpCsvLogger *self = LP_CSV_LOGGER (object);
 
-  g_free (self->save_dir);
-  g_free (self->name);
-  g_free (self->version);
-  g_free (self->folder);
   g_ptr_array_unref (self->names);
   g_ptr_array_unref (self->rows);
 
@@ -287,42 +192,14 @@ static void
 lp_csv_logger_class_init (LpCsvLoggerClass *klass)
 {
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
-  const GParamFlags construct = G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS;
   LpLoggerClass *logger_class = LP_LOGGER_CLASS (klass);
 
-  object_class->get_property = lp_csv_logger_get_property;
-  object_class->set_property = lp_csv_logger_set_property;
   object_class->finalize = lp_csv_logger_finalize;
 
   object_class->constructed = lp_csv_logger_constructed;
 
   logger_class->log_metrics = lp_csv_logger_log_metrics;
-  logger_class->log_hyperparams = lp_csv_logger_log_hyperparams;
   logger_class->save = lp_csv_logger_save;
-  logger_class->dup_log_dir = lp_csv_logger_dup_log_dir;
-
-  /**
-   * LpCsvLogger:save-dir:
-   *
-   * The folder of all logs.
-   */
-  properties[PROP_SAVE_DIR] = g_param_spec_string ("save-dir", NULL, NULL, NULL, construct);
-
-  /**
-   * LpCsvLogger:name:
-   *
-   * The name of the experiment: a folder in it.
-   */
-  properties[PROP_NAME] = g_param_spec_string ("name", NULL, NULL, NULL, construct);
-
-  /**
-   * LpCsvLogger:version:
-   *
-   * The name of the run: a folder in that one; %NULL is the first free `version_N`.
-   */
-  properties[PROP_VERSION] = g_param_spec_string ("version", NULL, NULL, NULL, construct);
-
-  g_object_class_install_properties (object_class, N_PROPS, properties);
 }
 
 static void
@@ -348,52 +225,4 @@ lp_csv_logger_new (const char *save_dir,
   g_return_val_if_fail (save_dir != NULL, NULL);
 
   return g_object_new (LP_TYPE_CSV_LOGGER, "save-dir", save_dir, "name", name, "version", version, NULL);
-}
-
-/**
- * lp_csv_logger_dup_save_dir:
- * @self: a logger
- *
- * Gets the folder of all logs.
- *
- * Returns: (transfer full) (nullable): the value
- */
-char *
-lp_csv_logger_dup_save_dir (LpCsvLogger *self)
-{
-  g_return_val_if_fail (LP_IS_CSV_LOGGER (self), NULL);
-
-  return g_strdup (self->save_dir);
-}
-
-/**
- * lp_csv_logger_dup_name:
- * @self: a logger
- *
- * Gets the name of the experiment: a folder in it.
- *
- * Returns: (transfer full) (nullable): the value
- */
-char *
-lp_csv_logger_dup_name (LpCsvLogger *self)
-{
-  g_return_val_if_fail (LP_IS_CSV_LOGGER (self), NULL);
-
-  return g_strdup (self->name);
-}
-
-/**
- * lp_csv_logger_dup_version:
- * @self: a logger
- *
- * Gets the name of the run: a folder in that one; %NULL is the first free `version_N`.
- *
- * Returns: (transfer full) (nullable): the value
- */
-char *
-lp_csv_logger_dup_version (LpCsvLogger *self)
-{
-  g_return_val_if_fail (LP_IS_CSV_LOGGER (self), NULL);
-
-  return g_strdup (self->version);
 }

@@ -4,24 +4,18 @@
 #error "Only <lp/lp.h> can be included directly."
 #endif
 
-#include <lp/trainer/lp-logger.h>
+#include <lp/trainer/lp-folder-logger.h>
 
 G_BEGIN_DECLS
 
 #define LP_TYPE_CSV_LOGGER (lp_csv_logger_get_type ())
 
 LP_AVAILABLE_IN_ALL
-G_DECLARE_FINAL_TYPE (LpCsvLogger, lp_csv_logger, LP, CSV_LOGGER, LpLogger)
+G_DECLARE_FINAL_TYPE (LpCsvLogger, lp_csv_logger, LP, CSV_LOGGER, LpFolderLogger)
 
 LP_AVAILABLE_IN_ALL
 LpLogger *lp_csv_logger_new (const char *save_dir,
                             const char *name,
                             const char *version);
-LP_AVAILABLE_IN_ALL
-char *lp_csv_logger_dup_save_dir (LpCsvLogger *self);
-LP_AVAILABLE_IN_ALL
-char *lp_csv_logger_dup_name (LpCsvLogger *self);
-LP_AVAILABLE_IN_ALL
-char *lp_csv_logger_dup_version (LpCsvLogger *self);
 
 G_END_DECLS

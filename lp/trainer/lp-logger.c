@@ -1,13 +1,6 @@
-#include <lp/trainer/lp-logger-private.h>
-
-#include <errno.h>
-#include <string.h>
-
-#include <glib/gstdio.h>
-#include <json-glib/json-glib.h>
+#include <lp/trainer/lp-logger.h>
 
 #include <lp/core/lp-error.h>
-#include <lp/data/lp-data-private.h>
 
 /**
  * LpLogger:
@@ -156,62 +149,4 @@ lp_logger_dup_log_dir (LpLogger *self)
   g_return_val_if_fail (LP_IS_LOGGER (self), NULL);
 
   return LP_LOGGER_GET_CLASS (self)->dup_log_dir (self);
-}
-
-/* The first name that is not taken; mkdir decides, so two runs never share one. */
-static char *
-make_version (const char *parent)
-{
-  for (guint i = 0; i < G_MAXUINT; i++)
-    {
-      g_autofree char *name = g_strdup_printf ("version_%u", i);
-      char *folder = g_build_filename (parent, name, NULL);
-
-      if (g_mkdir (folder, 0777) == 0)
-        return folder;
-      g_free (folder);
-      if (errno != EEXIST)
-        return NULL;
-    }
-
-  return NULL;
-}
-
-char *
-_lp_logger_make_folder (const char  *save_dir,
-                        const char  *name,
-                        const char  *version,
-                        GError     **error)
-{
-  g_autofree char *parent = g_build_filename (save_dir != NULL ? save_dir : ".", name != NULL ? name : "lp_logs", NULL);
-  char *folder = NULL;
-
-  if (g_mkdir_with_parents (parent, 0777) == 0)
-    {
-      if (version == NULL)
-        folder = make_version (parent);
-      else
-        folder = g_build_filename (parent, version, NULL);
-      if (folder != NULL && version != NULL && g_mkdir_with_parents (folder, 0777) != 0)
-        g_clear_pointer (&folder, g_free);
-    }
-  if (folder == NULL)
-    g_set_error (error, LP_ERROR, LP_ERROR_IO, "%s: no folder for logs can be made: %s", parent, g_strerror (errno));
-
-  return folder;
-}
-
-gboolean
-_lp_logger_write_params (const char  *folder,
-                         GVariant    *params,
-                         GError     **error)
-{
-  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func ((GDestroyNotify) g_bytes_unref);
-  g_autofree char *path = g_build_filename (folder, "hparams.json", NULL);
-  g_autoptr (JsonNode) node = json_gvariant_serialize (params);
-  char *text = json_to_string (node, TRUE);
-
-  g_ptr_array_add (parts, g_bytes_new_take (text, strlen (text)));
-
-  return _lp_write_file (path, parts, error);
 }
