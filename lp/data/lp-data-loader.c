@@ -1,4 +1,4 @@
-#include <lp/data/lp-data-loader.h>
+#include <lp/data/lp-data-loader-private.h>
 
 #include <lp/autograd/lp-grad-mode.h>
 #include <lp/core/lp-error.h>
@@ -16,36 +16,6 @@
  * the dataset is thread-safe, else on the thread that calls [method@DataLoader.read_ahead]. Wherever that happens, random
  * numbers that a dataset draws come from a generator of the batch's own, so the samples are the same.
  */
-struct _LpDataLoader
-{
-  GObject    parent_instance;
-
-  LpDataset *dataset;
-  gint64     batch_size;
-  gboolean   shuffle;
-  gint64     seed;            /* -1: the default generator's */
-  gboolean   drop_last;
-  guint      prefetch;
-
-  /* The epoch that is on; not changed while the thread runs. */
-  gboolean   started;
-  gint64     epoch;
-  guint64    epoch_seed;
-  gint64    *order;           /* NULL: as they come */
-  gint64     n_items;
-  gint64     n_batches;
-  gint64     position;        /* batches handed out */
-
-  GQueue     ready;           /* fetched by read_ahead */
-
-  GThread   *thread;
-  GMutex     mutex;
-  GCond      filled, emptied;
-  GQueue     queue;           /* fetched by the thread; these four under the mutex */
-  GError    *thread_error;
-  gboolean   finished, cancelled;
-};
-
 G_DEFINE_FINAL_TYPE (LpDataLoader, lp_data_loader, G_TYPE_OBJECT)
 
 enum
@@ -65,145 +35,11 @@ enum
 
 static GParamSpec *properties[N_PROPS];
 
-/* Streams of the seed: an order and samples per epoch. */
+/* The stream of the seed for the order of an epoch; samples have others, in lp-data-loader-fetch.c. */
 static guint64
 order_stream (gint64 epoch)
 {
   return ((guint64) 0x4c50 << 48) | (guint64) epoch;
-}
-
-static guint64
-sample_stream (gint64 epoch,
-               gint64 batch)
-{
-  return ((guint64) 0x4c51 << 48) ^ ((guint64) epoch << 24) ^ (guint64) batch;
-}
-
-static LpBatch *
-fetch (LpDataLoader  *self,
-       gint64         batch,
-       GError       **error)
-{
-  g_autoptr (LpGenerator) generator = NULL;
-  g_autoptr (LpTensor) indices = NULL;
-  g_autofree gint64 *plain = NULL;
-  gint64 start = batch * self->batch_size;
-  gint64 length = MIN (self->batch_size, self->n_items - start);
-  const gint64 *values = self->order != NULL ? self->order + start : NULL;
-  LpBatch *result;
-
-  if (values == NULL)
-    {
-      plain = g_new (gint64, length);
-      for (gint64 i = 0; i < length; i++)
-        plain[i] = start + i;
-      values = plain;
-    }
-  indices = lp_tensor_new_from_int64s (values, length, &length, 1, lp_dtype_i64 (), error);
-  if (indices == NULL)
-    return NULL;
-
-  generator = lp_generator_new (self->epoch_seed, sample_stream (self->epoch, batch));
-  lp_generator_push (generator);
-  lp_grad_mode_push (FALSE);
-  result = lp_dataset_get_items (self->dataset, indices, error);
-  lp_grad_mode_pop ();
-  lp_generator_pop ();
-
-  return result;
-}
-
-/* Waits for room; FALSE when the reading is over. */
-static gboolean
-wait_for_room (LpDataLoader *self)
-{
-  gboolean go_on;
-
-  g_mutex_lock (&self->mutex);
-  while (!self->cancelled && self->queue.length >= self->prefetch)
-    g_cond_wait (&self->emptied, &self->mutex);
-  go_on = !self->cancelled;
-  g_mutex_unlock (&self->mutex);
-
-  return go_on;
-}
-
-static gpointer
-run_thread (gpointer data)
-{
-  LpDataLoader *self = data;
-  gint64 batch = self->position;
-  GError *error = NULL;
-
-  while (batch < self->n_batches && wait_for_room (self))
-    {
-      LpBatch *result = fetch (self, batch++, &error);
-
-      if (result == NULL)
-        break;
-      g_mutex_lock (&self->mutex);
-      g_queue_push_tail (&self->queue, result);
-      g_cond_signal (&self->filled);
-      g_mutex_unlock (&self->mutex);
-    }
-
-  g_mutex_lock (&self->mutex);
-  self->thread_error = error;
-  self->finished = TRUE;
-  g_cond_signal (&self->filled);
-  g_mutex_unlock (&self->mutex);
-
-  return NULL;
-}
-
-static void
-stop_thread (LpDataLoader *self)
-{
-  if (self->thread != NULL)
-    {
-      g_mutex_lock (&self->mutex);
-      self->cancelled = TRUE;
-      g_cond_signal (&self->emptied);
-      g_mutex_unlock (&self->mutex);
-      g_thread_join (g_steal_pointer (&self->thread));
-    }
-
-  g_queue_clear_full (&self->queue, g_object_unref);
-  g_queue_clear_full (&self->ready, g_object_unref);
-  g_clear_error (&self->thread_error);
-  self->finished = FALSE;
-  self->cancelled = FALSE;
-}
-
-static void
-start_thread (LpDataLoader *self)
-{
-  if (self->thread != NULL || self->prefetch == 0 || self->position >= self->n_batches ||
-      !lp_dataset_get_thread_safe (self->dataset))
-    return;
-
-  self->thread = g_thread_try_new ("lp-data", run_thread, self, NULL);
-}
-
-static LpBatch *
-take_from_thread (LpDataLoader  *self,
-                  GError       **error)
-{
-  LpBatch *batch;
-
-  g_mutex_lock (&self->mutex);
-  while (self->queue.length == 0 && !self->finished)
-    g_cond_wait (&self->filled, &self->mutex);
-  batch = g_queue_pop_head (&self->queue);
-  if (batch == NULL && self->thread_error != NULL)
-    g_propagate_error (error, g_steal_pointer (&self->thread_error));
-  if (self->queue.length <= self->prefetch / 2)
-    g_cond_signal (&self->emptied);
-  g_mutex_unlock (&self->mutex);
-  if (batch == NULL)
-    stop_thread (self);
-
-  return batch;
 }
 
 static gint64
@@ -219,7 +55,7 @@ prepare_epoch (LpDataLoader *self,
                guint64       seed,
                gint64        position)
 {
-  stop_thread (self);
+  _lp_data_loader_stop_thread (self);
   g_clear_pointer (&self->order, g_free);
   self->epoch = epoch;
   self->epoch_seed = seed;
@@ -311,7 +147,7 @@ lp_data_loader_dispose (GObject *object)
 {
   LpDataLoader *self = LP_DATA_LOADER (object);
 
-  stop_thread (self);
+  _lp_data_loader_stop_thread (self);
   g_clear_object (&self->dataset);
 
   G_OBJECT_CLASS (lp_data_loader_parent_class)->dispose (object);
@@ -623,7 +459,7 @@ lp_data_loader_set_prefetch (LpDataLoader *self,
   if (self->prefetch == prefetch)
     return;
 
-  stop_thread (self);
+  _lp_data_loader_stop_thread (self);
   self->prefetch = prefetch;
   g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_PREFETCH]);
 }
@@ -737,8 +573,8 @@ lp_data_loader_next (LpDataLoader  *self,
   batch = g_queue_pop_head (&self->ready);
   if (batch == NULL)
     {
-      start_thread (self);
-      batch = self->thread != NULL ? take_from_thread (self, error) : fetch (self, self->position, error);
+      _lp_data_loader_start_thread (self);
+      batch = self->thread != NULL ? _lp_data_loader_take_from_thread (self, error) : _lp_data_loader_fetch (self, self->position, error);
     }
   if (batch != NULL)
     self->position++;
@@ -766,13 +602,13 @@ lp_data_loader_read_ahead (LpDataLoader  *self,
   if (lp_dataset_get_thread_safe (self->dataset))
     {
       if (self->ready.length == 0)
-        start_thread (self);
+        _lp_data_loader_start_thread (self);
       return TRUE;
     }
 
   while (self->ready.length < self->prefetch && self->position + self->ready.length < self->n_batches)
     {
-      LpBatch *batch = fetch (self, self->position + self->ready.length, error);
+      LpBatch *batch = _lp_data_loader_fetch (self, self->position + self->ready.length, error);
 
       if (batch == NULL)
         return FALSE;
@@ -793,7 +629,7 @@ lp_data_loader_stop (LpDataLoader *self)
 {
   g_return_if_fail (LP_IS_DATA_LOADER (self));
 
-  stop_thread (self);
+  _lp_data_loader_stop_thread (self);
 }
 
 /**

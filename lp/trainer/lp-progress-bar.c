@@ -53,7 +53,7 @@ describe_metrics (LpTrainer *trainer)
   const char *name;
   double value;
 
-  if (trainer->run.last_loss != NULL && trainer->run.stage == LP_STAGE_FIT)
+  if (trainer->run.last_loss != NULL && trainer->run.stage == LP_STAGE_FIT && !g_variant_lookup (metrics, "loss", "d", NULL))
     g_string_append_printf (text, "  loss %.4g", lp_tensor_get_item (trainer->run.last_loss, NULL));
   g_variant_iter_init (&iter, metrics);
   while (g_variant_iter_next (&iter, "{&sd}", &name, &value))
@@ -241,12 +241,6 @@ lp_progress_bar_set_property (GObject      *object,
 }
 
 static void
-lp_progress_bar_finalize (GObject *object)
-{
-  G_OBJECT_CLASS (lp_progress_bar_parent_class)->finalize (object);
-}
-
-static void
 lp_progress_bar_class_init (LpProgressBarClass *klass)
 {
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
@@ -255,7 +249,6 @@ lp_progress_bar_class_init (LpProgressBarClass *klass)
 
   object_class->get_property = lp_progress_bar_get_property;
   object_class->set_property = lp_progress_bar_set_property;
-  object_class->finalize = lp_progress_bar_finalize;
 
   callback_class->on_train_start = lp_progress_bar_on_train_start;
   callback_class->on_train_epoch_start = lp_progress_bar_on_train_epoch_start;
