@@ -115,7 +115,7 @@ _lp_node_get_accumulator (LpNode *self,
   LpTensor *leaf = self->edges[input].leaf;
 
   if (leaf == NULL || leaf->grad == NULL || leaf->grad->array.dtype != self->edges[input].dtype
-      || !_lp_array_is_contiguous (&leaf->grad->array))
+      || !_lp_array_is_contiguous (&leaf->grad->array) || !_lp_tensor_settle (leaf->grad, NULL))
     return NULL;
 
   return leaf->grad;
@@ -173,7 +173,7 @@ accumulate_leaf (LpTensor  *leaf,
 
   if (leaf->grad != NULL)
     {
-      gboolean done = add_in_place (leaf->grad, term, error);
+      gboolean done = _lp_tensor_settle (leaf->grad, error) && add_in_place (leaf->grad, term, error);
 
       _lp_tensor_changed (leaf->grad);
       return done;

@@ -58,13 +58,13 @@ typedef struct
 {
   /* lanes of @n_blocks Philox blocks from @offset on, in element order */
   void (* philox)  (guint64 seed, guint64 stream, guint64 offset, gsize n_blocks, guint32 *out);
-  void (* sgd[2])   (const LpSgdArgs *args, double grad_scale, gsize n, void *w, const void *g, void *m);
-  void (* adamw[2]) (const LpAdamWArgs *args, double grad_scale, gsize n, void *w, const void *g, void *m, void *v);
+  void (* sgd[2])   (const LpSgdArgs *args, const double factors[2], gsize n, void *w, const void *g, void *m);
+  void (* adamw[2]) (const LpAdamWArgs *args, const double factors[2], gsize n, void *w, const void *g, void *m, void *v);
   /* y = x * scale where the upper 24 of the bits are at least @limit, else 0 */
   void (* drop[2])  (const void *x, const guint32 *bits, gsize n, guint32 limit, double scale, void *y);
   void (* stochastic_bf16) (const float *x, const guint32 *bits, gsize n, guint16 *y);
-  /* g *= scale; returns the sum of squares, which is not finite when a g is not */
-  double (* grad_stats[2]) (void *g, gsize n, double scale);
+  /* g *= scale, stored unless it is to be kept; returns the sum of squares, which is not finite when a g * scale is not */
+  double (* grad_stats[2]) (void *g, gsize n, double scale, gboolean keep);
 } LpCpuOptimLoops;
 
 /* An operand of the packed gemm: pack writes dst[p * width + i] = operand (row0 + i, k0 + p), rows past

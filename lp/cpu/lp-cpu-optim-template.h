@@ -1,11 +1,11 @@
 /* Included once per floating compute type, with T and F (name). No include guard. */
 
 static void
-F (run_sgd) (const LpSgdArgs *args, double grad_scale, gsize n, void *weight, const void *grad, void *moment)
+F (run_sgd) (const LpSgdArgs *args, const double factors[2], gsize n, void *weight, const void *grad, void *moment)
 {
   T *w = weight, *m = moment;
   const T *g = grad;
-  const T scale = (T) grad_scale, decay = (T) args->common.weight_decay, lr = (T) args->common.lr;
+  const T scale = (T) factors[0], clip = (T) factors[1], decay = (T) args->common.weight_decay, lr = (T) args->common.lr;
   const T momentum = args->first ? 0 : (T) args->momentum;
   const T fresh = args->first ? 1 : (T) (1 - args->dampening);
   const T ahead = (T) args->momentum;
@@ -14,7 +14,7 @@ F (run_sgd) (const LpSgdArgs *args, double grad_scale, gsize n, void *weight, co
     {
 #pragma omp simd
       for (gsize i = 0; i < n; i++)
-        w[i] -= lr * (g[i] * scale + decay * w[i]);
+        w[i] -= lr * (g[i] * scale * clip + decay * w[i]);
       return;
     }
   if (args->first)
@@ -24,7 +24,7 @@ F (run_sgd) (const LpSgdArgs *args, double grad_scale, gsize n, void *weight, co
 #pragma omp simd
       for (gsize i = 0; i < n; i++)
         {
-          const T d = g[i] * scale + decay * w[i];
+          const T d = g[i] * scale * clip + decay * w[i];
           const T v = momentum * m[i] + fresh * d;
 
           m[i] = v;
@@ -35,7 +35,7 @@ F (run_sgd) (const LpSgdArgs *args, double grad_scale, gsize n, void *weight, co
 #pragma omp simd
   for (gsize i = 0; i < n; i++)
     {
-      const T d = g[i] * scale + decay * w[i];
+      const T d = g[i] * scale * clip + decay * w[i];
       const T v = momentum * m[i] + fresh * d;
 
       m[i] = v;
@@ -45,11 +45,11 @@ F (run_sgd) (const LpSgdArgs *args, double grad_scale, gsize n, void *weight, co
 
 /* I. Loshchilov and F. Hutter, "Decoupled weight decay regularization", ICLR 2019. */
 static void
-F (run_adamw) (const LpAdamWArgs *args, double grad_scale, gsize n, void *weight, const void *grad, void *moment1, void *moment2)
+F (run_adamw) (const LpAdamWArgs *args, const double factors[2], gsize n, void *weight, const void *grad, void *moment1, void *moment2)
 {
   T *w = weight, *m = moment1, *v = moment2;
   const T *g = grad;
-  const T scale = (T) grad_scale;
+  const T scale = (T) factors[0], clip = (T) factors[1];
   const T b1 = (T) args->beta1, c1 = (T) (1 - args->beta1);
   const T b2 = (T) args->beta2, c2 = (T) (1 - args->beta2);
   const T keep = (T) (1 - args->common.lr * args->common.weight_decay);
@@ -60,7 +60,7 @@ F (run_adamw) (const LpAdamWArgs *args, double grad_scale, gsize n, void *weight
 #pragma omp simd
   for (gsize i = 0; i < n; i++)
     {
-      const T d = g[i] * scale;
+      const T d = g[i] * scale * clip;
       const T first = b1 * m[i] + c1 * d;
       const T second = b2 * v[i] + c2 * d * d;
 
@@ -71,17 +71,21 @@ F (run_adamw) (const LpAdamWArgs *args, double grad_scale, gsize n, void *weight
 }
 
 static double
-F (run_grad_stats) (void *grad, gsize n, double grad_scale)
+F (run_grad_stats) (void *grad, gsize n, double grad_scale, gboolean keep)
 {
   T *g = grad;
   const T scale = (T) grad_scale;
   double sum = 0;
 
-  if (scale == 1)
+  if (scale == 1 || keep)
     {
 #pragma omp simd reduction(+ : sum)
       for (gsize i = 0; i < n; i++)
-        sum += (double) g[i] * (double) g[i];
+        {
+          const T v = g[i] * scale;
+
+          sum += (double) v * (double) v;
+        }
       return sum;
     }
 #pragma omp simd reduction(+ : sum)

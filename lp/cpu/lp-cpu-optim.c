@@ -12,7 +12,7 @@ typedef struct
   const LpSgdArgs       *sgd;       /* one of the two */
   const LpAdamWArgs     *adamw;
   LpCompute              compute;
-  double                 grad_scale;
+  double                 factors[2];   /* one after the other, as if the first had been stored */
 } FusedStep;
 
 static void *
@@ -96,9 +96,9 @@ step_run (const FusedStep *self, gsize start, gsize n)
       g = g_buffer;
     }
   if (self->sgd != NULL)
-    _lp_cpu_isa->optim->sgd[self->compute] (self->sgd, self->grad_scale, n, w, g, m);
+    _lp_cpu_isa->optim->sgd[self->compute] (self->sgd, self->factors, n, w, g, m);
   else
-    _lp_cpu_isa->optim->adamw[self->compute] (self->adamw, self->grad_scale, n, w, g, m, at (args->moment2, start, size));
+    _lp_cpu_isa->optim->adamw[self->compute] (self->adamw, self->factors, n, w, g, m, at (args->moment2, start, size));
   if (args->master != NULL || args->weight_scalar != wide)
     write_weight (self, start, n, w);
   if (args->weight16 != NULL)
@@ -124,7 +124,8 @@ run_fused (FusedStep *self, GError **error)
   if (args->found_inf != NULL && *args->found_inf != 0)
     return TRUE;
   self->compute = args->weight_scalar == LP_SCALAR_F64 ? LP_COMPUTE_F64 : LP_COMPUTE_F32;
-  self->grad_scale = (args->grad_scale != NULL ? (double) *args->grad_scale : 1) * (args->clip != NULL ? (double) *args->clip : 1);
+  self->factors[0] = args->grad_scale != NULL ? (double) *args->grad_scale : 1;
+  self->factors[1] = args->clip != NULL ? (double) *args->clip : 1;
 #pragma omp parallel for schedule(static) num_threads(_lp_cpu_threads ((gint64) args->n)) if (args->n >= LP_CPU_PARALLEL_MIN)
   for (gsize start = 0; start < args->n; start += LP_CPU_CHUNK)
     step_run (self, start, MIN (LP_CPU_CHUNK, args->n - start));
@@ -156,16 +157,16 @@ stats_run (const LpGradStatsArgs *args, double scale, gsize start, gsize n)
   double sum;
 
   if (args->scalar == LP_SCALAR_F64 || args->scalar == LP_SCALAR_F32)
-    return _lp_cpu_isa->optim->grad_stats[compute] (g, n, scale);
+    return _lp_cpu_isa->optim->grad_stats[compute] (g, n, scale, args->keep);
   _lp_cpu_isa->convert->load[compute][args->scalar] (g, 1, n, buffer);
-  if (scale == 1)
-    return _lp_cpu_isa->optim->grad_stats[compute] (buffer, n, 1);
+  if (scale == 1 || args->keep)
+    return _lp_cpu_isa->optim->grad_stats[compute] (buffer, n, scale, TRUE);
   for (gsize i = 0; i < n; i++)
     buffer[i] *= (float) scale;
   /* what overflows in 16 bits counts as not finite */
   _lp_cpu_isa->convert->store[compute][args->scalar] (buffer, n, g, 1);
   _lp_cpu_isa->convert->load[compute][args->scalar] (g, 1, n, buffer);
-  sum = _lp_cpu_isa->optim->grad_stats[compute] (buffer, n, 1);
+  sum = _lp_cpu_isa->optim->grad_stats[compute] (buffer, n, 1, FALSE);
   return sum;
 }
 

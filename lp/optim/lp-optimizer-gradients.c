@@ -44,6 +44,59 @@ count_change (LpParamGroup *group)
     }
 }
 
+static gboolean
+settle (LpOptimizer  *self,
+        GError      **error)
+{
+  LpOptimizerData *data = _lp_optimizer_get_data (self);
+
+  for (guint i = 0; i < data->groups->len; i++)
+    {
+      LpParamGroup *group = g_ptr_array_index (data->groups, i);
+
+      for (guint j = 0; j < group->slots->len; j++)
+        if (!_lp_tensor_settle (_lp_param_group_get_slot (group, j)->grad, error))
+          return FALSE;
+    }
+
+  return TRUE;
+}
+
+/* Whether the gradients of a bucket can stay as they are in memory, to be multiplied by the step: nobody has asked for one of
+ * them so far, and f32 holds the products as the fused kernel computes them. */
+static gboolean
+can_keep (LpOptimizer  *self,
+          LpParamGroup *group,
+          guint         bucket)
+{
+  if (!lp_optimizer_scales_gradients (self) || _lp_param_group_get_bucket (group, bucket)->grad->array.scalar != LP_SCALAR_F32)
+    return FALSE;
+
+  for (guint i = 0; i < group->slots->len; i++)
+    {
+      LpParamSlot *slot = _lp_param_group_get_slot (group, i);
+
+      if (slot->bucket == bucket && slot->grad->is_shown)
+        return FALSE;
+    }
+
+  return TRUE;
+}
+
+static void
+note_factor (LpParamGroup *group,
+             guint         bucket,
+             LpTensor     *factor)
+{
+  for (guint i = 0; i < group->slots->len; i++)
+    {
+      LpParamSlot *slot = _lp_param_group_get_slot (group, i);
+
+      if (slot->bucket == bucket && slot->present)
+        g_set_object (&slot->grad->factor, factor);
+    }
+}
+
 /* One pass over the buckets. */
 static gboolean
 pass (LpOptimizer  *self,
@@ -66,8 +119,11 @@ pass (LpOptimizer  *self,
           args.scale = scale != NULL ? (const float *) scale->array.data : NULL;
           args.found_inf = found_inf != NULL ? (float *) found_inf->array.data : NULL;
           args.sum_squares = sum_squares;
+          args.keep = scale != NULL && can_keep (self, group, j);
           if (!_lp_tensor_get_kernels (bucket->grad)->grad_stats (&args, error))
             return FALSE;
+          if (args.keep)
+            note_factor (group, j, scale);
         }
       if (scale != NULL)
         count_change (group);
@@ -112,7 +168,9 @@ check_scalar (LpTensor    *tensor,
  * @found_inf: (nullable): a float32 number that becomes 1 if a gradient is not finite
  * @error: return location for an error
  *
- * Multiplies the gradients in place and looks for those that are not finite, in one pass.
+ * Multiplies the gradients and looks for those that are not finite, in one pass that sums up their norm, too. Gradients
+ * that no program has asked for so far are only read: an optimizer that scales gradients itself multiplies them in its
+ * step, or [method@Tensor.dup_grad] does.
  *
  * Returns: %TRUE on success. Errors: %LP_ERROR_ARGUMENT, and those of [method@Optimizer.step]
  */
@@ -130,7 +188,7 @@ lp_optimizer_scale_gradients (LpOptimizer  *self,
   g_return_val_if_fail (found_inf == NULL || LP_IS_TENSOR (found_inf), FALSE);
 
   if (!check_scalar (scale, "gradient scale", error) || !check_scalar (found_inf, "found-inf", error) ||
-      !_lp_optimizer_gather (self, error) || !pass (self, scale, found_inf, &sum_squares, error))
+      !_lp_optimizer_gather (self, error) || !settle (self, error) || !pass (self, scale, found_inf, &sum_squares, error))
     return FALSE;
 
   data = _lp_optimizer_get_data (self);
@@ -203,7 +261,7 @@ clip_value (LpOptimizer  *self,
 {
   LpOptimizerData *data = _lp_optimizer_get_data (self);
 
-  if (!_lp_optimizer_gather (self, error))
+  if (!settle (self, error))
     return FALSE;
 
   for (guint i = 0; i < data->groups->len; i++)

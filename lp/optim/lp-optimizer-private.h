@@ -12,6 +12,8 @@ typedef struct
   LpTensor  *found_inf;
   LpTensor  *clip_coefficient;
   gint64     step_count;
+  gint64     n_skipped;
+  LpStepResult last_result;
   GError    *problem;       /* of construction */
 
   /* The sum of squares of the gradients, good while the mark is theirs. */

@@ -149,6 +149,7 @@ _lp_optimizer_real_save_state (LpOptimizer  *self,
   g_autoptr (LpState) state = lp_state_new ();
 
   lp_state_set_value (state, "step-count", g_variant_new_int64 (data->step_count));
+  lp_state_set_value (state, "n-skipped", g_variant_new_int64 (data->n_skipped));
   save_groups (self, state, "lr", lp_param_group_get_lr);
   save_groups (self, state, "base-lr", lp_param_group_get_base_lr);
   save_groups (self, state, "weight-decay", lp_param_group_get_weight_decay);
@@ -286,7 +287,7 @@ _lp_optimizer_real_load_state (LpOptimizer  *self,
   g_autofree double *lr = get_groups (self, state, "lr", error);
   g_autofree double *base_lr = lr != NULL ? get_groups (self, state, "base-lr", error) : NULL;
   g_autofree double *weight_decay = base_lr != NULL ? get_groups (self, state, "weight-decay", error) : NULL;
-  double step_count;
+  double step_count, n_skipped = 0;
 
   if (weight_decay == NULL)
     return FALSE;
@@ -305,7 +306,9 @@ _lp_optimizer_real_load_state (LpOptimizer  *self,
       lp_param_group_set_base_lr (group, base_lr[i]);
       lp_param_group_set_weight_decay (group, weight_decay[i]);
     }
+  _lp_state_get_number (state, "n-skipped", &n_skipped);
   data->step_count = step_count;
+  data->n_skipped = n_skipped;
 
   return TRUE;
 }

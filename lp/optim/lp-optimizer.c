@@ -33,6 +33,9 @@ enum
 {
   PROP_0,
   PROP_LR,
+  PROP_STEP_COUNT,
+  PROP_N_SKIPPED,
+  PROP_LAST_RESULT,
   N_PROPS
 };
 
@@ -70,6 +73,15 @@ lp_optimizer_get_property (GObject    *object,
     case PROP_LR:
       g_value_set_double (value, lp_optimizer_get_lr (LP_OPTIMIZER (object)));
       break;
+    case PROP_STEP_COUNT:
+      g_value_set_int64 (value, _lp_optimizer_get_data (LP_OPTIMIZER (object))->step_count);
+      break;
+    case PROP_N_SKIPPED:
+      g_value_set_int64 (value, _lp_optimizer_get_data (LP_OPTIMIZER (object))->n_skipped);
+      break;
+    case PROP_LAST_RESULT:
+      g_value_set_enum (value, _lp_optimizer_get_data (LP_OPTIMIZER (object))->last_result);
+      break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
     }
@@ -106,6 +118,34 @@ lp_optimizer_finalize (GObject *object)
 }
 
 static void
+install_outcomes (void)
+{
+  GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY;
+
+  /**
+   * LpOptimizer:step-count: (getter get_step_count)
+   *
+   * How many steps were applied.
+   */
+  properties[PROP_STEP_COUNT] = g_param_spec_int64 ("step-count", NULL, NULL, 0, G_MAXINT64, 0, flags);
+
+  /**
+   * LpOptimizer:n-skipped: (getter get_n_skipped)
+   *
+   * How many steps were skipped because gradients were not finite.
+   */
+  properties[PROP_N_SKIPPED] = g_param_spec_int64 ("n-skipped", NULL, NULL, 0, G_MAXINT64, 0, flags);
+
+  /**
+   * LpOptimizer:last-result: (getter get_last_result)
+   *
+   * What became of the last step; [enum@StepResult.failed] before the first.
+   */
+  properties[PROP_LAST_RESULT] =
+    g_param_spec_enum ("last-result", NULL, NULL, LP_TYPE_STEP_RESULT, LP_STEP_FAILED, flags);
+}
+
+static void
 lp_optimizer_class_init (LpOptimizerClass *klass)
 {
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
@@ -125,6 +165,7 @@ lp_optimizer_class_init (LpOptimizerClass *klass)
    */
   properties[PROP_LR] = g_param_spec_double ("lr", NULL, NULL, -G_MAXDOUBLE, G_MAXDOUBLE, 0,
                                              G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+  install_outcomes ();
 
   g_object_class_install_properties (object_class, N_PROPS, properties);
 }
@@ -393,6 +434,38 @@ lp_optimizer_get_step_count (LpOptimizer *self)
 }
 
 /**
+ * lp_optimizer_get_n_skipped:
+ * @self: an optimizer
+ *
+ * Counts the steps that were skipped because gradients were not finite.
+ *
+ * Returns: their number
+ */
+gint64
+lp_optimizer_get_n_skipped (LpOptimizer *self)
+{
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), 0);
+
+  return _lp_optimizer_get_data (self)->n_skipped;
+}
+
+/**
+ * lp_optimizer_get_last_result:
+ * @self: an optimizer
+ *
+ * Gets what became of the last step.
+ *
+ * Returns: the result; %LP_STEP_FAILED before the first
+ */
+LpStepResult
+lp_optimizer_get_last_result (LpOptimizer *self)
+{
+  g_return_val_if_fail (LP_IS_OPTIMIZER (self), LP_STEP_FAILED);
+
+  return _lp_optimizer_get_data (self)->last_result;
+}
+
+/**
  * lp_optimizer_scales_gradients:
  * @self: an optimizer
  *
@@ -525,9 +598,25 @@ apply (LpOptimizer  *self,
   if (!ok)
     return LP_STEP_FAILED;
 
-  data->step_count++;
-
   return LP_STEP_APPLIED;
+}
+
+static void
+count_result (LpOptimizer  *self,
+              LpStepResult  result)
+{
+  LpOptimizerData *data = _lp_optimizer_get_data (self);
+  gboolean same = data->last_result == result;
+
+  data->last_result = result;
+  data->step_count += result == LP_STEP_APPLIED;
+  data->n_skipped += result == LP_STEP_SKIPPED;
+  if (result == LP_STEP_APPLIED)
+    g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_STEP_COUNT]);
+  if (result == LP_STEP_SKIPPED)
+    g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_N_SKIPPED]);
+  if (!same)
+    g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_LAST_RESULT]);
 }
 
 /**
@@ -555,6 +644,7 @@ lp_optimizer_step (LpOptimizer    *self,
   if (_lp_optimizer_check (self, error) && run_closure (closure, error) && _lp_optimizer_gather (self, error))
     result = apply (self, error);
   forget_scalars (self);
+  count_result (self, result);
 
   return result;
 }
@@ -589,6 +679,12 @@ lp_optimizer_zero_grad (LpOptimizer  *self,
   return TRUE;
 }
 
+static const float *
+peek_scalar (LpTensor *scalar)
+{
+  return scalar != NULL ? (const float *) scalar->array.data : NULL;
+}
+
 gboolean
 _lp_optimizer_fill_args (LpOptimizer      *self,
                          LpParamGroup     *group,
@@ -605,7 +701,8 @@ _lp_optimizer_fill_args (LpOptimizer      *self,
   LpTensor *low = direct && slot->master == NULL ? parameter->low : NULL;
   gpointer *moments[LP_N_MOMENTS] = { &args->moment1, &args->moment2 };
 
-  if (!_lp_tensor_check_writable (weight, error))
+  if (!_lp_tensor_check_writable (weight, error) ||
+      (data->grad_scale != NULL && !_lp_tensor_settle (slot->grad, error)))
     return FALSE;
 
   args->n = slot->n;
@@ -619,9 +716,9 @@ _lp_optimizer_fill_args (LpOptimizer      *self,
       args->weight16 = (guint16 *) low->array.data;
       args->weight16_scalar = low->array.scalar;
     }
-  args->grad_scale = data->grad_scale != NULL ? (const float *) data->grad_scale->array.data : NULL;
-  args->clip = data->clip_coefficient != NULL ? (const float *) data->clip_coefficient->array.data : NULL;
-  args->found_inf = data->found_inf != NULL ? (const float *) data->found_inf->array.data : NULL;
+  args->grad_scale = peek_scalar (data->grad_scale != NULL ? data->grad_scale : slot->grad->factor);
+  args->clip = peek_scalar (data->clip_coefficient);
+  args->found_inf = peek_scalar (data->found_inf);
   args->stochastic = group->stochastic_rounding;
   args->random.seed = lp_generator_get_seed (lp_generator_get_default ());
   args->random.stream = ((guint64) 1 << 63) | index;

@@ -88,6 +88,10 @@ void          lp_optimizer_set_lr                (LpOptimizer      *self,
                                                   double            lr);
 LP_AVAILABLE_IN_ALL
 gint64        lp_optimizer_get_step_count        (LpOptimizer      *self);
+LP_AVAILABLE_IN_ALL
+gint64        lp_optimizer_get_n_skipped         (LpOptimizer      *self);
+LP_AVAILABLE_IN_ALL
+LpStepResult  lp_optimizer_get_last_result       (LpOptimizer      *self);
 
 LP_AVAILABLE_IN_ALL
 gboolean      lp_optimizer_zero_grad             (LpOptimizer      *self,

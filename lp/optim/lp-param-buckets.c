@@ -246,6 +246,7 @@ static gboolean
 zero (LpParamSlot  *slot,
       GError      **error)
 {
+  g_clear_object (&slot->grad->factor);
   if (slot->grad->storage->version == slot->clean_version)
     return TRUE;
   if (!_lp_tensor_get_kernels (slot->grad)->fill (&slot->grad->array, 0, error))
@@ -276,6 +277,16 @@ _lp_param_group_zero_grad (LpParamGroup  *self,
 }
 
 static gboolean
+take_gradient (LpParamSlot  *slot,
+               LpTensor     *given,
+               GError      **error)
+{
+  g_clear_object (&slot->grad->factor);
+
+  return lp_tensor_assign (slot->grad, given, error);
+}
+
+static gboolean
 gather_slot (LpParamSlot  *slot,
              GError      **error)
 {
@@ -284,7 +295,7 @@ gather_slot (LpParamSlot  *slot,
   slot->present = given != NULL;
   if (given == slot->grad)
     slot->present = slot->grad->storage->version != slot->clean_version;
-  else if (given != NULL && !lp_tensor_assign (slot->grad, given, error))
+  else if (given != NULL && !take_gradient (slot, given, error))
     return FALSE;
   else if (given == NULL && !zero (slot, error))
     return FALSE;

@@ -1,9 +1,7 @@
-#include <lp/precision/lp-grad-scaler.h>
+#include <lp/precision/lp-grad-scaler-private.h>
 
 #include <math.h>
 
-#include <lp/ops/lp-ops.h>
-#include <lp/optim/lp-optimizer-private.h>
 #include <lp/precision/lp-precision-error.h>
 
 /**
@@ -15,32 +13,17 @@
  * P. Micikevicius et al., "Mixed Precision Training", ICLR 2018.
  *
  * For each optimizer the order is [method@GradScaler.scale] and backward, [method@GradScaler.unscale],
- * [method@GradScaler.step]; then once [method@GradScaler.update].
+ * [method@GradScaler.step]; then once [method@GradScaler.update]. One scale serves all optimizers: an overflow in the
+ * gradients of one skips its step alone, and lowers the scale for all. Clipping belongs between unscale and step.
+ *
+ * Unscaling, the check and the norm that clipping needs are one pass over the gradients. It writes them only if a program
+ * has asked for one of them, or for an optimizer that can't scale gradients itself.
+ *
+ * An update multiplies the scale by [property@GradScaler:backoff-factor] if any gradient since the last one was not
+ * finite, and by [property@GradScaler:growth-factor] after [property@GradScaler:growth-interval] good steps in a row; a
+ * product that is not finite is not taken. With a [property@GradScaler:hysteresis] of n the first n − 1 bad steps without a
+ * good one between them leave the scale alone.
  */
-struct _LpGradScaler
-{
-  GObject     parent_instance;
-
-  double      init_scale;
-  double      growth_factor;
-  double      backoff_factor;
-  gint        growth_interval;
-  gboolean    enabled;
-
-  float       scale;
-  gboolean    started;      /* scale() was called, or state loaded */
-  gint        growth_tracker;
-  gint64      n_skipped;
-  LpTensor   *scale_tensor;
-  GHashTable *records;      /* LpOptimizer → Record, since the last update */
-};
-
-typedef struct
-{
-  LpScalerStage  stage;
-  LpTensor      *found_inf;
-} Record;
-
 G_DEFINE_ENUM_TYPE (LpScalerStage, lp_scaler_stage,
                     G_DEFINE_ENUM_VALUE (LP_SCALER_READY, "ready"),
                     G_DEFINE_ENUM_VALUE (LP_SCALER_UNSCALED, "unscaled"),
@@ -55,17 +38,22 @@ enum
   PROP_GROWTH_FACTOR,
   PROP_BACKOFF_FACTOR,
   PROP_GROWTH_INTERVAL,
+  PROP_HYSTERESIS,
+  PROP_MIN_SCALE,
+  PROP_MAX_SCALE,
   PROP_ENABLED,
   PROP_SCALE,
+  PROP_N_SKIPPED,
+  PROP_LAST_RESULT,
   N_PROPS
 };
 
 static GParamSpec *properties[N_PROPS];
 
-static void
-record_free (gpointer data)
+void
+_lp_scaler_record_free (gpointer data)
 {
-  Record *record = data;
+  LpScalerRecord *record = data;
 
   g_clear_object (&record->found_inf);
   g_free (record);
@@ -93,11 +81,26 @@ lp_grad_scaler_get_property (GObject    *object,
     case PROP_GROWTH_INTERVAL:
       g_value_set_int (value, self->growth_interval);
       break;
+    case PROP_HYSTERESIS:
+      g_value_set_int (value, self->hysteresis);
+      break;
+    case PROP_MIN_SCALE:
+      g_value_set_double (value, self->min_scale);
+      break;
+    case PROP_MAX_SCALE:
+      g_value_set_double (value, self->max_scale);
+      break;
     case PROP_ENABLED:
       g_value_set_boolean (value, self->enabled);
       break;
     case PROP_SCALE:
       g_value_set_double (value, lp_grad_scaler_get_scale (self));
+      break;
+    case PROP_N_SKIPPED:
+      g_value_set_int64 (value, self->n_skipped);
+      break;
+    case PROP_LAST_RESULT:
+      g_value_set_enum (value, self->last_result);
       break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
@@ -127,6 +130,16 @@ lp_grad_scaler_set_property (GObject      *object,
     case PROP_GROWTH_INTERVAL:
       self->growth_interval = g_value_get_int (value);
       break;
+    case PROP_HYSTERESIS:
+      self->hysteresis = g_value_get_int (value);
+      self->hysteresis_tracker = self->hysteresis;
+      break;
+    case PROP_MIN_SCALE:
+      self->min_scale = g_value_get_double (value);
+      break;
+    case PROP_MAX_SCALE:
+      self->max_scale = g_value_get_double (value);
+      break;
     case PROP_ENABLED:
       self->enabled = g_value_get_boolean (value);
       break;
@@ -147,14 +160,9 @@ lp_grad_scaler_finalize (GObject *object)
 }
 
 static void
-lp_grad_scaler_class_init (LpGradScalerClass *klass)
+install_options (void)
 {
-  GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GParamFlags flags = G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS;
-
-  object_class->get_property = lp_grad_scaler_get_property;
-  object_class->set_property = lp_grad_scaler_set_property;
-  object_class->finalize = lp_grad_scaler_finalize;
 
   /**
    * LpGradScaler:init-scale: (getter get_init_scale)
@@ -188,27 +196,79 @@ lp_grad_scaler_class_init (LpGradScalerClass *klass)
   properties[PROP_GROWTH_INTERVAL] = g_param_spec_int ("growth-interval", NULL, NULL, G_MININT, G_MAXINT, 2000, flags);
 
   /**
+   * LpGradScaler:hysteresis: (getter get_hysteresis)
+   *
+   * How many bad steps without a good one between them it takes until the scale is lowered; at least 1.
+   */
+  properties[PROP_HYSTERESIS] = g_param_spec_int ("hysteresis", NULL, NULL, G_MININT, G_MAXINT, 1, flags);
+
+  /**
+   * LpGradScaler:min-scale: (getter get_min_scale)
+   *
+   * The scale is never lowered beyond this; 0 for no bound.
+   */
+  properties[PROP_MIN_SCALE] = g_param_spec_double ("min-scale", NULL, NULL, -G_MAXDOUBLE, G_MAXDOUBLE, 0, flags);
+
+  /**
+   * LpGradScaler:max-scale: (getter get_max_scale)
+   *
+   * The scale is never raised beyond this.
+   */
+  properties[PROP_MAX_SCALE] = g_param_spec_double ("max-scale", NULL, NULL, -G_MAXDOUBLE, G_MAXDOUBLE, G_MAXFLOAT, flags);
+
+  /**
    * LpGradScaler:enabled: (getter get_enabled)
    *
    * Whether it does anything.
    */
   properties[PROP_ENABLED] = g_param_spec_boolean ("enabled", NULL, NULL, TRUE, flags);
+}
+
+static void
+install_outcomes (void)
+{
+  GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY;
 
   /**
    * LpGradScaler:scale: (getter get_scale)
    *
    * The scale.
    */
-  properties[PROP_SCALE] = g_param_spec_double ("scale", NULL, NULL, -G_MAXDOUBLE, G_MAXDOUBLE, 65536,
-                                                G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+  properties[PROP_SCALE] = g_param_spec_double ("scale", NULL, NULL, -G_MAXDOUBLE, G_MAXDOUBLE, 65536, flags);
 
+  /**
+   * LpGradScaler:n-skipped: (getter get_n_skipped)
+   *
+   * How many steps were skipped.
+   */
+  properties[PROP_N_SKIPPED] = g_param_spec_int64 ("n-skipped", NULL, NULL, 0, G_MAXINT64, 0, flags);
+
+  /**
+   * LpGradScaler:last-result: (getter get_last_result)
+   *
+   * What became of the last step; [enum@StepResult.failed] before the first.
+   */
+  properties[PROP_LAST_RESULT] =
+    g_param_spec_enum ("last-result", NULL, NULL, LP_TYPE_STEP_RESULT, LP_STEP_FAILED, flags);
+}
+
+static void
+lp_grad_scaler_class_init (LpGradScalerClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->get_property = lp_grad_scaler_get_property;
+  object_class->set_property = lp_grad_scaler_set_property;
+  object_class->finalize = lp_grad_scaler_finalize;
+  install_options ();
+  install_outcomes ();
   g_object_class_install_properties (object_class, N_PROPS, properties);
 }
 
 static void
 lp_grad_scaler_init (LpGradScaler *self)
 {
-  self->records = g_hash_table_new_full (NULL, NULL, g_object_unref, record_free);
+  self->records = g_hash_table_new_full (NULL, NULL, g_object_unref, _lp_scaler_record_free);
 }
 
 /**
@@ -224,9 +284,9 @@ lp_grad_scaler_new (void)
   return g_object_new (LP_TYPE_GRAD_SCALER, NULL);
 }
 
-static gboolean
-fail (GError     **error,
-      const char  *message)
+gboolean
+_lp_grad_scaler_fail (GError     **error,
+                      const char  *message)
 {
   g_set_error_literal (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER, message);
   return FALSE;
@@ -257,7 +317,7 @@ lp_grad_scaler_new_full (double    init_scale,
 
   if (!isfinite (init_scale) || !isfinite (growth_factor) || !isfinite (backoff_factor))
     {
-      fail (error, "The scale and the factors of a gradient scaler are finite");
+      _lp_grad_scaler_fail (error, "The scale and the factors of a gradient scaler are finite");
       return NULL;
     }
 
@@ -288,34 +348,22 @@ lp_grad_scaler_check (LpGradScaler  *self,
   g_return_val_if_fail (LP_IS_GRAD_SCALER (self), FALSE);
 
   if (!(self->init_scale > 0 && isfinite ((float) self->init_scale)))
-    return fail (error, "The initial scale of a gradient scaler is above 0 and fits in f32");
+    return _lp_grad_scaler_fail (error, "The initial scale of a gradient scaler is above 0 and fits in f32");
   if (!(self->growth_factor > 1 && isfinite (self->growth_factor)))
-    return fail (error, "The growth factor of a gradient scaler is above 1");
+    return _lp_grad_scaler_fail (error, "The growth factor of a gradient scaler is above 1");
   if (!(self->backoff_factor > 0 && self->backoff_factor < 1))
-    return fail (error, "The backoff factor of a gradient scaler is between 0 and 1");
-  if (self->growth_interval < 1)
-    return fail (error, "The growth interval of a gradient scaler is at least 1");
+    return _lp_grad_scaler_fail (error, "The backoff factor of a gradient scaler is between 0 and 1");
+  if (self->growth_interval < 1 || self->hysteresis < 1)
+    return _lp_grad_scaler_fail (error, "The growth interval and the hysteresis of a gradient scaler are at least 1");
+  if (!(self->min_scale >= 0 && self->min_scale <= self->init_scale && self->init_scale <= self->max_scale))
+    return _lp_grad_scaler_fail (error, "The initial scale of a gradient scaler lies between its min-scale and its max-scale");
 
   return TRUE;
 }
 
-static LpTensor *
-peek_scale_tensor (LpGradScaler  *self,
-                   LpDevice      *device,
-                   GError       **error)
-{
-  if (self->scale_tensor != NULL && lp_tensor_get_device (self->scale_tensor) == device)
-    return self->scale_tensor;
-
-  g_clear_object (&self->scale_tensor);
-  self->scale_tensor = lp_tensor_scalar (self->scale, lp_dtype_f32 (), device, error);
-
-  return self->scale_tensor;
-}
-
-static void
-change_scale (LpGradScaler *self,
-              float         scale)
+void
+_lp_grad_scaler_change_scale (LpGradScaler *self,
+                              float         scale)
 {
   if (self->scale == scale)
     return;
@@ -325,282 +373,27 @@ change_scale (LpGradScaler *self,
   g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_SCALE]);
 }
 
-/**
- * lp_grad_scaler_scale:
- * @self: a scaler
- * @loss: a loss
- * @error: return location for an error
- *
- * Multiplies the loss by the scale, in float32 or wider.
- *
- * Returns: (transfer full): the scaled loss, or @loss itself if the scaler is not enabled
- */
-LpTensor *
-lp_grad_scaler_scale (LpGradScaler  *self,
-                      LpTensor      *loss,
-                      GError       **error)
+void
+_lp_grad_scaler_change_skipped (LpGradScaler *self,
+                                gint64        n_skipped)
 {
-  g_autoptr (LpTensor) wide = NULL;
-  LpTensor *scale;
+  if (self->n_skipped == n_skipped)
+    return;
 
-  if (loss == NULL)
-    return NULL;
-
-  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), NULL);
-  g_return_val_if_fail (LP_IS_TENSOR (loss), NULL);
-
-  if (!self->enabled)
-    return g_object_ref (loss);
-  if (!lp_grad_scaler_check (self, error))
-    return NULL;
-
-  scale = peek_scale_tensor (self, lp_tensor_get_device (loss), error);
-  if (scale == NULL)
-    return NULL;
-  self->started = TRUE;
-  if (lp_tensor_get_dtype (loss) == lp_dtype_f64 () || lp_tensor_get_dtype (loss) == lp_dtype_f32 ())
-    wide = g_object_ref (loss);
-  else
-    wide = lp_tensor_to_dtype (loss, lp_dtype_f32 (), error);
-
-  return lp_tensor_mul (wide, scale, error);
+  self->n_skipped = n_skipped;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_N_SKIPPED]);
 }
 
-static Record *
-get_record (LpGradScaler *self,
-            LpOptimizer  *optimizer)
+void
+_lp_grad_scaler_count_result (LpGradScaler *self,
+                              LpStepResult  result)
 {
-  return g_hash_table_lookup (self->records, optimizer);
-}
+  _lp_grad_scaler_change_skipped (self, self->n_skipped + (result == LP_STEP_SKIPPED));
+  if (self->last_result == result)
+    return;
 
-static LpDevice *
-find_gradients (LpOptimizer  *optimizer,
-                GError      **error)
-{
-  g_autoptr (GPtrArray) parameters = lp_optimizer_dup_parameters (optimizer);
-  LpDevice *device = NULL;
-
-  for (guint i = 0; i < parameters->len; i++)
-    {
-      LpTensor *parameter = g_ptr_array_index (parameters, i);
-
-      if (parameter->grad == NULL)
-        continue;
-      if (parameter->grad->array.scalar == LP_SCALAR_F16)
-        {
-          g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER,
-                       "The gradient of parameter %u is f16, which can't be unscaled: keep the weights in f32", i);
-          return NULL;
-        }
-      device = lp_tensor_get_device (parameter);
-    }
-
-  if (device == NULL)
-    fail (error, "No parameter of the optimizer has a gradient: there is nothing to unscale");
-
-  return device;
-}
-
-/* Multiplies by the reciprocal, computed in f64; not at all when it is 1. */
-static LpTensor *
-unscale_into (LpGradScaler  *self,
-              LpOptimizer   *optimizer,
-              LpDevice      *device,
-              GError       **error)
-{
-  float inverse = (float) (1 / (double) self->scale);
-  g_autoptr (LpTensor) factor = NULL;
-  g_autoptr (LpTensor) found_inf = lp_tensor_scalar (0, lp_dtype_f32 (), device, error);
-
-  if (found_inf == NULL)
-    return NULL;
-  if (inverse != 1)
-    {
-      factor = lp_tensor_scalar (inverse, lp_dtype_f32 (), device, error);
-      if (factor == NULL)
-        return NULL;
-    }
-
-  if (!lp_optimizer_scale_gradients (optimizer, factor, found_inf, error))
-    return NULL;
-
-  return g_steal_pointer (&found_inf);
-}
-
-/**
- * lp_grad_scaler_unscale:
- * @self: a scaler
- * @optimizer: an optimizer
- * @error: return location for an error
- *
- * Gives the gradients of an optimizer their true values, and looks for those that are not finite.
- *
- * Returns: %TRUE on success. Errors: %LP_PRECISION_ERROR_BAD_SCALER if no loss was scaled, if it was done already since
- *   the last update, for gradients in float16 and for no gradients at all
- */
-gboolean
-lp_grad_scaler_unscale (LpGradScaler  *self,
-                        LpOptimizer   *optimizer,
-                        GError       **error)
-{
-  LpDevice *device;
-  LpTensor *found_inf;
-  Record *record;
-
-  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), FALSE);
-  g_return_val_if_fail (LP_IS_OPTIMIZER (optimizer), FALSE);
-
-  if (!self->enabled)
-    return TRUE;
-  if (!lp_grad_scaler_check (self, error))
-    return FALSE;
-  if (!self->started)
-    return fail (error, "Gradients can't be unscaled before a loss was scaled");
-
-  record = get_record (self, optimizer);
-  if (record != NULL)
-    return fail (error, record->stage == LP_SCALER_UNSCALED
-                          ? "The gradients of the optimizer were unscaled already since the last update"
-                          : "The optimizer has stepped already since the last update");
-  device = find_gradients (optimizer, error);
-  if (device == NULL)
-    return FALSE;
-  found_inf = unscale_into (self, optimizer, device, error);
-  if (found_inf == NULL)
-    return FALSE;
-
-  record = g_new0 (Record, 1);
-  record->stage = LP_SCALER_UNSCALED;
-  record->found_inf = found_inf;
-  g_hash_table_insert (self->records, g_object_ref (optimizer), record);
-
-  return TRUE;
-}
-
-/**
- * lp_grad_scaler_step:
- * @self: a scaler
- * @optimizer: an optimizer
- * @closure: (nullable): must be %NULL, unless the scaler is not enabled
- * @error: return location for an error
- *
- * Has the optimizer step, unless a gradient is not finite. The gradients are unscaled first if they were not.
- *
- * Returns: what became of the step. Errors: %LP_PRECISION_ERROR_BAD_SCALER for a closure and for a second step without
- *   [method@GradScaler.update]; those of [method@GradScaler.unscale] and [method@Optimizer.step]
- */
-LpStepResult
-lp_grad_scaler_step (LpGradScaler   *self,
-                     LpOptimizer    *optimizer,
-                     LpStepClosure  *closure,
-                     GError        **error)
-{
-  LpStepResult result;
-  Record *record;
-
-  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), LP_STEP_FAILED);
-  g_return_val_if_fail (LP_IS_OPTIMIZER (optimizer), LP_STEP_FAILED);
-
-  if (!self->enabled)
-    return lp_optimizer_step (optimizer, closure, error);
-  if (closure != NULL)
-    return fail (error, "An optimizer that computes its gradients again can't be used with a gradient scaler");
-
-  record = get_record (self, optimizer);
-  if (record != NULL && record->stage == LP_SCALER_STEPPED)
-    return fail (error, "The optimizer has stepped already since the last update");
-  if (record == NULL && !lp_grad_scaler_unscale (self, optimizer, error))
-    return LP_STEP_FAILED;
-
-  record = get_record (self, optimizer);
-  lp_optimizer_set_found_inf (optimizer, record->found_inf);
-  result = lp_optimizer_step (optimizer, NULL, error);
-  if (result == LP_STEP_FAILED)
-    return result;
-
-  record->stage = LP_SCALER_STEPPED;
-  if (result == LP_STEP_SKIPPED)
-    self->n_skipped++;
-
-  return result;
-}
-
-static gboolean
-any_found_inf (LpGradScaler *self)
-{
-  GHashTableIter iter;
-  gpointer value;
-
-  g_hash_table_iter_init (&iter, self->records);
-  while (g_hash_table_iter_next (&iter, NULL, &value))
-    if (lp_tensor_get_item (((Record *) value)->found_inf, NULL) != 0)
-      return TRUE;
-
-  return FALSE;
-}
-
-/**
- * lp_grad_scaler_update:
- * @self: a scaler
- * @error: return location for an error
- *
- * Lowers or raises the scale, once after all optimizers of a step.
- *
- * Returns: %TRUE on success. Errors: %LP_PRECISION_ERROR_BAD_SCALER if nothing was unscaled since the last update
- */
-gboolean
-lp_grad_scaler_update (LpGradScaler  *self,
-                       GError       **error)
-{
-  float grown = (float) (self->scale * self->growth_factor);
-
-  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), FALSE);
-
-  if (!self->enabled)
-    return TRUE;
-  if (g_hash_table_size (self->records) == 0)
-    return fail (error, "A gradient scaler can't be updated before gradients were unscaled");
-
-  if (any_found_inf (self))
-    {
-      change_scale (self, (float) (self->scale * self->backoff_factor));
-      self->growth_tracker = 0;
-    }
-  else if (++self->growth_tracker == self->growth_interval)
-    {
-      if (isfinite (grown))
-        change_scale (self, grown);
-      self->growth_tracker = 0;
-    }
-  g_hash_table_remove_all (self->records);
-
-  return TRUE;
-}
-
-/**
- * lp_grad_scaler_set_scale:
- * @self: a scaler
- * @scale: the scale
- * @error: return location for an error
- *
- * Sets the scale, in place of [method@GradScaler.update].
- *
- * Returns: %TRUE on success. Errors: %LP_PRECISION_ERROR_BAD_SCALER for a scale that is not above 0 and finite
- */
-gboolean
-lp_grad_scaler_set_scale (LpGradScaler  *self,
-                          double         scale,
-                          GError       **error)
-{
-  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), FALSE);
-
-  if (!(scale > 0 && (float) scale > 0 && isfinite ((float) scale)))
-    return fail (error, "The scale of a gradient scaler is above 0 and fits in f32");
-
-  change_scale (self, (float) scale);
-  g_hash_table_remove_all (self->records);
-
-  return TRUE;
+  self->last_result = result;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_LAST_RESULT]);
 }
 
 /**
@@ -732,126 +525,65 @@ lp_grad_scaler_get_n_skipped (LpGradScaler *self)
 }
 
 /**
- * lp_grad_scaler_get_stage:
+ * lp_grad_scaler_get_hysteresis:
  * @self: a scaler
- * @optimizer: an optimizer
  *
- * Gets how far an optimizer is since the last update.
+ * Gets how many bad steps without a good one between them it takes until the scale is lowered.
  *
- * Returns: the stage
+ * Returns: the number of steps
  */
-LpScalerStage
-lp_grad_scaler_get_stage (LpGradScaler *self,
-                          LpOptimizer  *optimizer)
+gint
+lp_grad_scaler_get_hysteresis (LpGradScaler *self)
 {
-  Record *record;
+  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), 0);
 
-  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), LP_SCALER_READY);
-
-  record = get_record (self, optimizer);
-
-  return record != NULL ? record->stage : LP_SCALER_READY;
+  return self->hysteresis;
 }
 
 /**
- * lp_grad_scaler_get_pending:
+ * lp_grad_scaler_get_min_scale:
  * @self: a scaler
  *
- * Finds out whether gradients were unscaled since the last update, so that one is due.
+ * Gets what the scale is never lowered beyond.
  *
- * Returns: whether they were
+ * Returns: the bound, 0 for none
  */
-gboolean
-lp_grad_scaler_get_pending (LpGradScaler *self)
+double
+lp_grad_scaler_get_min_scale (LpGradScaler *self)
 {
-  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), FALSE);
+  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), 0);
 
-  return g_hash_table_size (self->records) > 0;
+  return self->min_scale;
 }
 
 /**
- * lp_grad_scaler_save_state:
+ * lp_grad_scaler_get_max_scale:
  * @self: a scaler
  *
- * Gets what the scaler needs to go on after a restart.
+ * Gets what the scale is never raised beyond.
  *
- * Returns: (transfer full): the state, which is empty if the scaler is not enabled
+ * Returns: the bound
  */
-LpState *
-lp_grad_scaler_save_state (LpGradScaler *self)
+double
+lp_grad_scaler_get_max_scale (LpGradScaler *self)
 {
-  LpState *state;
+  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), 0);
 
-  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), NULL);
-
-  state = lp_state_new ();
-  if (!self->enabled)
-    return state;
-
-  lp_state_set_value (state, "scale", g_variant_new_double (self->scale));
-  lp_state_set_value (state, "growth_factor", g_variant_new_double (self->growth_factor));
-  lp_state_set_value (state, "backoff_factor", g_variant_new_double (self->backoff_factor));
-  lp_state_set_value (state, "growth_interval", g_variant_new_int64 (self->growth_interval));
-  lp_state_set_value (state, "_growth_tracker", g_variant_new_int64 (self->growth_tracker));
-  lp_state_set_value (state, "n_skipped", g_variant_new_int64 (self->n_skipped));
-
-  return state;
-}
-
-static gboolean
-read_state (LpState *state,
-            double   values[6])
-{
-  static const char *const names[5] = { "scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker" };
-
-  for (guint i = 0; i < 5; i++)
-    if (!_lp_state_get_number (state, names[i], &values[i]))
-      return FALSE;
-  if (!_lp_state_get_number (state, "n_skipped", &values[5]))
-    values[5] = 0;
-
-  return (float) values[0] > 0 && isfinite ((float) values[0]) && values[1] > 1 && isfinite (values[1]) &&
-         values[2] > 0 && values[2] < 1 && values[3] >= 1 && values[3] <= G_MAXINT &&
-         values[4] >= 0 && values[4] < values[3] && values[5] >= 0;
+  return self->max_scale;
 }
 
 /**
- * lp_grad_scaler_load_state:
+ * lp_grad_scaler_get_last_result:
  * @self: a scaler
- * @state: what [method@GradScaler.save_state] gave
- * @error: return location for an error
  *
- * Takes saved state back. A scaler that is not enabled ignores it.
+ * Gets what became of the last step.
  *
- * Returns: %TRUE on success. Errors: %LP_PRECISION_ERROR_BAD_STATE for state that is empty or makes no sense
+ * Returns: the result; %LP_STEP_FAILED before the first
  */
-gboolean
-lp_grad_scaler_load_state (LpGradScaler  *self,
-                           LpState       *state,
-                           GError       **error)
+LpStepResult
+lp_grad_scaler_get_last_result (LpGradScaler *self)
 {
-  double values[6];
+  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), LP_STEP_FAILED);
 
-  g_return_val_if_fail (LP_IS_GRAD_SCALER (self), FALSE);
-  g_return_val_if_fail (LP_IS_STATE (state), FALSE);
-
-  if (!self->enabled)
-    return TRUE;
-  if (!read_state (state, values))
-    {
-      g_set_error_literal (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE,
-                           "The saved state of the gradient scaler is empty or makes no sense");
-      return FALSE;
-    }
-
-  self->growth_factor = values[1];
-  self->backoff_factor = values[2];
-  self->growth_interval = values[3];
-  self->growth_tracker = values[4];
-  self->n_skipped = values[5];
-  self->started = TRUE;
-  g_hash_table_remove_all (self->records);
-  change_scale (self, (float) values[0]);
-
-  return TRUE;
+  return self->last_result;
 }

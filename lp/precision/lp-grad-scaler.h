@@ -72,9 +72,17 @@ gint           lp_grad_scaler_get_growth_interval (LpGradScaler  *self);
 LP_AVAILABLE_IN_ALL
 gint           lp_grad_scaler_get_growth_tracker (LpGradScaler   *self);
 LP_AVAILABLE_IN_ALL
+gint           lp_grad_scaler_get_hysteresis     (LpGradScaler   *self);
+LP_AVAILABLE_IN_ALL
+double         lp_grad_scaler_get_min_scale      (LpGradScaler   *self);
+LP_AVAILABLE_IN_ALL
+double         lp_grad_scaler_get_max_scale      (LpGradScaler   *self);
+LP_AVAILABLE_IN_ALL
 gboolean       lp_grad_scaler_get_enabled        (LpGradScaler   *self);
 LP_AVAILABLE_IN_ALL
 gint64         lp_grad_scaler_get_n_skipped      (LpGradScaler   *self);
+LP_AVAILABLE_IN_ALL
+LpStepResult   lp_grad_scaler_get_last_result    (LpGradScaler   *self);
 LP_AVAILABLE_IN_ALL
 LpScalerStage  lp_grad_scaler_get_stage          (LpGradScaler   *self,
                                                   LpOptimizer    *optimizer);

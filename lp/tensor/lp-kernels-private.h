@@ -111,7 +111,7 @@ typedef struct
 /* One flat, contiguous bucket of n parameters. Pointers that a bucket does not have are NULL.
  * weight: stored weights (weight_scalar); master: float32 (float64 for f64 weights) or NULL when weight is it.
  * weight16: second copy in 16 bits (weight16_scalar) that is refreshed in the same pass.
- * The gradient is multiplied by *grad_scale * *clip (either may be NULL); nothing is written when *found_inf != 0. */
+ * The gradient is multiplied by *grad_scale, then by *clip (either may be NULL); nothing is written when *found_inf != 0. */
 typedef struct
 {
   gsize        n;
@@ -143,7 +143,7 @@ typedef struct
   gint64 step;          /* 1 for the first */
 } LpAdamWArgs;
 
-/* One pass over n gradients: g *= *scale (if not NULL and not 1), *found_inf = 1 on Inf or NaN (of the scaled ones; it
+/* One pass over n gradients: g *= *scale (if not NULL and not 1; with @keep the products are not stored), *found_inf = 1 on Inf or NaN (of the scaled ones; it
  * is not reset), and the sum of squares, accumulated in float64, is added to *sum_squares (if not NULL). */
 typedef struct
 {
@@ -151,6 +151,7 @@ typedef struct
   gpointer     grad;
   LpScalar     scalar;
   const float *scale;
+  gboolean     keep;
   float       *found_inf;
   double      *sum_squares;
 } LpGradStatsArgs;

@@ -36,6 +36,8 @@ struct _LpTensor
   LpArray    array;          /* array.data points at the first element */
   gboolean   requires_grad;
   LpTensor  *grad;           /* of leaves */
+  LpTensor  *factor;         /* of gradients: what the values in memory are still to be multiplied by; NULL for 1 */
+  gboolean   is_shown;       /* of gradients: a program has got hold of it */
   LpNode    *node;           /* of results; NULL for leaves */
   GDestroyNotify node_release;
 
@@ -63,6 +65,8 @@ LpTensor *_lp_tensor_contiguous        (LpTensor *self, GError **error);
 /* The values in another dtype: @self again when it is that dtype. Not recorded. */
 LpTensor *_lp_tensor_cast              (LpTensor *self, LpDType *dtype, GError **error);
 void      _lp_tensor_changed           (LpTensor *self);
+/* Multiplies the values in memory by the factor, and forgets it: what a reader sees does not change. */
+gboolean  _lp_tensor_settle            (LpTensor *self, GError **error);
 /* The storage may be written: else LP_ERROR_STATE. */
 gboolean  _lp_tensor_check_writable    (LpTensor *self, GError **error);
 

@@ -26,6 +26,7 @@ lp_tensor_dispose (GObject *object)
   if (self->node != NULL)
     self->node_release (g_steal_pointer (&self->node));
   g_clear_object (&self->grad);
+  g_clear_object (&self->factor);
   g_clear_object (&self->low);
 
   G_OBJECT_CLASS (lp_tensor_parent_class)->dispose (object);
@@ -656,6 +657,25 @@ lp_tensor_set_requires_grad (LpTensor *self,
   self->requires_grad = requires_grad && lp_dtype_is_floating (self->array.dtype);
 }
 
+gboolean
+_lp_tensor_settle (LpTensor  *self,
+                   GError   **error)
+{
+  g_autoptr (LpTensor) factor = g_steal_pointer (&self->factor);
+  LpArray array;
+
+  if (factor == NULL)
+    return TRUE;
+
+  array = self->array;
+  array.data = factor->array.data;
+  array.dtype = factor->array.dtype;
+  array.scalar = factor->array.scalar;
+  memset (array.strides, 0, sizeof array.strides);
+
+  return _lp_tensor_get_kernels (self)->binary (LP_BINARY_MUL, &self->array, &array, &self->array, error);
+}
+
 /**
  * lp_tensor_dup_grad:
  * @self: a leaf
@@ -669,7 +689,12 @@ lp_tensor_dup_grad (LpTensor *self)
 {
   g_return_val_if_fail (LP_IS_TENSOR (self), NULL);
 
-  return self->grad != NULL ? g_object_ref (self->grad) : NULL;
+  if (self->grad == NULL || !_lp_tensor_settle (self->grad, NULL))
+    return NULL;
+
+  self->grad->is_shown = TRUE;
+
+  return g_object_ref (self->grad);
 }
 
 /**

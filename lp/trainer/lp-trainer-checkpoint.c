@@ -22,6 +22,7 @@ save_loops (LpTrainer  *self,
   lp_state_set_value (state, "skipped-steps", g_variant_new_int64 (self->n_skipped_steps));
   lp_state_set_value (state, "batches-done", g_variant_new_int64 (run->n_done));
   lp_state_set_value (state, "total-batches", g_variant_new_int64 (run->total_batches));
+  lp_state_set_value (state, "applied-windows", g_variant_new_int64 (run->applied_windows));
   lp_state_set_value (state, "epoch-losses", g_variant_new_int64 (run->epoch_losses));
   lp_state_set_value (state, "bad-in-a-row", g_variant_new_int64 (run->bad_in_a_row));
   lp_state_set_value (state, "last-logged-step", g_variant_new_int64 (run->last_logged_step));
@@ -356,6 +357,8 @@ load_loops (LpTrainer   *self,
       return FALSE;
     }
 
+  if (!get_int64 (state, "applied-windows", &run->applied_windows))
+    run->applied_windows = self->global_step - self->n_skipped_steps;
   run->earlier_time = g_variant_get_double (seconds);
   run->resume_point = (LpRunState) point;
   run->batch_idx = MAX (run->n_done - 1, 0);

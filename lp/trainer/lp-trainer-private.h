@@ -119,6 +119,7 @@ typedef struct
   gint64             batch_idx;      /* of the batch that is on; after it, how many are done minus 1 */
   gint64             n_done;         /* batches done in this epoch */
   gint64             total_batches;  /* in all epochs: for intervals across epochs */
+  gint64             applied_windows; /* windows in which an optimizer changed parameters: what schedules count */
   gint64             window_done, window_losses;
   gboolean           window_not_finite;
   gint64             epoch_losses;

@@ -340,7 +340,7 @@ reset_run (LpTrainer *self)
 {
   LpRun *run = &self->run;
 
-  run->n_done = run->batch_idx = run->total_batches = 0;
+  run->n_done = run->batch_idx = run->total_batches = run->applied_windows = 0;
   run->window_done = run->window_losses = run->epoch_losses = run->bad_in_a_row = 0;
   run->last_logged_step = -1;
   run->window_not_finite = run->val_due = run->is_last_batch = run->skip_epoch = FALSE;

@@ -209,7 +209,7 @@ _lp_trainer_step_schedulers (LpTrainer     *self,
     {
       LpLrScheduler *scheduler = lp_optimizer_config_get_scheduler (config, i);
       guint frequency = lp_optimizer_config_get_frequency (config, i);
-      gint64 count = interval == LP_LR_INTERVAL_EPOCH ? self->current_epoch + 1 : self->global_step;
+      gint64 count = interval == LP_LR_INTERVAL_EPOCH ? self->current_epoch + 1 : self->run.applied_windows;
 
       if (lp_lr_scheduler_get_interval (scheduler) != interval || count % frequency != 0)
         continue;
@@ -244,7 +244,12 @@ _lp_trainer_finish_window (LpTrainer  *self,
   if (!end_step (self, error) || !judge_losses (self, applied, error))
     return FALSE;
 
-  return !applied || _lp_trainer_step_schedulers (self, LP_LR_INTERVAL_STEP, error);
+  if (!applied)
+    return TRUE;
+
+  run->applied_windows++;
+
+  return _lp_trainer_step_schedulers (self, LP_LR_INTERVAL_STEP, error);
 }
 
 static gboolean

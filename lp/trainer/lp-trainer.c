@@ -33,6 +33,7 @@ enum
   PROP_STRATEGY,
   PROP_CURRENT_EPOCH,
   PROP_GLOBAL_STEP,
+  PROP_N_SKIPPED_STEPS,
   PROP_STAGE,
   PROP_SHOULD_STOP,
   PROP_INTERRUPTED,
@@ -110,6 +111,9 @@ lp_trainer_get_property (GObject    *object,
       break;
     case PROP_GLOBAL_STEP:
       g_value_set_int64 (value, self->global_step);
+      break;
+    case PROP_N_SKIPPED_STEPS:
+      g_value_set_int64 (value, self->n_skipped_steps);
       break;
     case PROP_STAGE:
       g_value_set_enum (value, self->run.active ? self->run.stage : LP_STAGE_IDLE);
@@ -293,9 +297,18 @@ install_properties (GObjectClass *object_class)
   /**
    * LpTrainer:global-step:
    *
-   * How many optimizer steps were made, of all optimizers, skipped ones included.
+   * How many optimizer steps were made: each optimizer counts, so that two of them make 2 per window of batches, and steps
+   * that the precision skipped count as well. What was applied is this less [property@Trainer:n-skipped-steps]; schedules of
+   * the learning rate follow that, and move once for each window in which a step was applied.
    */
   properties[PROP_GLOBAL_STEP] = g_param_spec_int64 ("global-step", NULL, NULL, 0, G_MAXINT64, 0, readable);
+
+  /**
+   * LpTrainer:n-skipped-steps:
+   *
+   * How many of them were skipped because gradients were not finite.
+   */
+  properties[PROP_N_SKIPPED_STEPS] = g_param_spec_int64 ("n-skipped-steps", NULL, NULL, 0, G_MAXINT64, 0, readable);
 
   /**
    * LpTrainer:stage:

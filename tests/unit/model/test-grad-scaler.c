@@ -3,6 +3,7 @@
 #include <lp/lp.h>
 
 #include <lp/core/lp-dtype-private.h>
+#include <lp/tensor/lp-tensor-private.h>
 
 typedef struct
 {
@@ -286,6 +287,213 @@ test_state (void)
   tear_down (&setup);
 }
 
+/* Sequences that a script made by the rules of PyTorch and apex; see golden-scaler.py. */
+static void
+test_golden (void)
+{
+  g_autofree char *path = g_test_build_filename (G_TEST_DIST, "golden-scaler.txt", NULL);
+  g_autofree char *text = NULL;
+  g_auto (GStrv) cases = NULL;
+  guint n_steps = 0;
+
+  g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
+  cases = g_strsplit (g_strchomp (text), "\n", -1);
+  for (guint i = 0; cases[i] != NULL; i++)
+    {
+      g_auto (GStrv) fields = g_strsplit (cases[i], " ", -1);
+      Setup setup = set_up (NULL);
+      g_autoptr (LpGradScaler) scaler = g_object_new (LP_TYPE_GRAD_SCALER,
+                                                      "init-scale", g_ascii_strtod (fields[1], NULL),
+                                                      "growth-factor", g_ascii_strtod (fields[2], NULL),
+                                                      "backoff-factor", g_ascii_strtod (fields[3], NULL),
+                                                      "growth-interval", atoi (fields[4]),
+                                                      "hysteresis", atoi (fields[5]),
+                                                      NULL);
+
+      start (scaler);
+      for (guint step = 6; fields[step] != NULL; step++, n_steps++)
+        {
+          union { float value; guint32 bits; } scale;
+
+          run_step (scaler, &setup, fields[step][0] == 'x');
+          scale.value = lp_grad_scaler_get_scale (scaler);
+          g_assert_cmphex (scale.bits, ==, strtoul (fields[step] + 1, NULL, 16));
+          g_assert_cmpint (lp_grad_scaler_get_growth_tracker (scaler), ==, atoi (strchr (fields[step], ',') + 1));
+        }
+      tear_down (&setup);
+    }
+  g_assert_cmpuint (n_steps, ==, 5000);
+}
+
+static void
+test_bounds (void)
+{
+  Setup setup = set_up (NULL);
+  g_autoptr (LpGradScaler) scaler = g_object_new (LP_TYPE_GRAD_SCALER, "init-scale", 8.0, "growth-interval", 1,
+                                                  "min-scale", 3.0, "max-scale", 10.0, NULL);
+  g_autoptr (LpGradScaler) bad = g_object_new (LP_TYPE_GRAD_SCALER, "init-scale", 8.0, "min-scale", 9.0, NULL);
+  g_autoptr (LpGradScaler) none = g_object_new (LP_TYPE_GRAD_SCALER, "hysteresis", 0, NULL);
+  g_autoptr (GError) error = NULL;
+
+  start (scaler);
+  run_step (scaler, &setup, FALSE);
+  g_assert_cmpfloat (lp_grad_scaler_get_scale (scaler), ==, 10);
+  run_step (scaler, &setup, TRUE);
+  run_step (scaler, &setup, TRUE);
+  g_assert_cmpfloat (lp_grad_scaler_get_scale (scaler), ==, 3);
+
+  g_assert_false (lp_grad_scaler_check (bad, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  g_clear_error (&error);
+  g_assert_false (lp_grad_scaler_check (none, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  tear_down (&setup);
+}
+
+static void
+count_notify (gpointer object, GParamSpec *pspec, gpointer count)
+{
+  (*(int *) count)++;
+}
+
+static void
+test_outcomes (void)
+{
+  Setup setup = set_up (NULL);
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new ();
+  int n_scaler = 0, n_optimizer = 0;
+
+  g_signal_connect (scaler, "notify::n-skipped", G_CALLBACK (count_notify), &n_scaler);
+  g_signal_connect (setup.optimizer, "notify::last-result", G_CALLBACK (count_notify), &n_optimizer);
+  g_assert_cmpint (lp_grad_scaler_get_last_result (scaler), ==, LP_STEP_FAILED);
+  start (scaler);
+  for (int i = 0; i < 4; i++)
+    {
+      run_step (scaler, &setup, i % 2);
+      g_assert_cmpint (lp_grad_scaler_get_last_result (scaler), ==, i % 2 ? LP_STEP_SKIPPED : LP_STEP_APPLIED);
+      g_assert_cmpint (lp_optimizer_get_last_result (setup.optimizer), ==, i % 2 ? LP_STEP_SKIPPED : LP_STEP_APPLIED);
+    }
+  g_assert_cmpint (lp_grad_scaler_get_n_skipped (scaler), ==, 2);
+  g_assert_cmpint (lp_optimizer_get_n_skipped (setup.optimizer), ==, 2);
+  g_assert_cmpint (lp_optimizer_get_step_count (setup.optimizer), ==, 2);
+  g_assert_cmpint (n_scaler, ==, 2);
+  g_assert_cmpint (n_optimizer, ==, 4);
+  tear_down (&setup);
+}
+
+/* Five steps of AdamW on gradients that are scaled, clipped by norm and unscaled; the weights. With @look the program
+ * reads the gradients within the step; @plain leaves the scaler out. */
+static void
+train (gboolean look,
+       gboolean plain,
+       double   weights[64])
+{
+  g_autofree double *values = g_new (double, 64);
+  gint64 dims[1] = { 64 };
+  g_autoptr (LpTensor) parameter = NULL;
+  g_autoptr (GPtrArray) parameters = g_ptr_array_new ();
+  g_autoptr (LpOptimizer) optimizer = NULL;
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new ();
+  g_autoptr (LpGenerator) generator = lp_generator_new (3, 1);
+  g_autofree double *result = NULL;
+  gsize n;
+
+  for (int i = 0; i < 64; i++)
+    values[i] = lp_generator_next_double (generator) - 0.5;
+  parameter = lp_tensor_new_from_doubles (values, 64, dims, 1, NULL, NULL);
+  lp_tensor_set_requires_grad (parameter, TRUE);
+  g_ptr_array_add (parameters, parameter);
+  optimizer = lp_adamw_new (parameters, 0.01);
+
+  for (int step = 0; step < 5; step++)
+    {
+      double factor = plain ? 1 : lp_grad_scaler_get_scale (scaler), norm = 0;
+      g_autoptr (LpTensor) slope = NULL;
+      g_autoptr (LpTensor) product = NULL;
+      g_autoptr (LpTensor) loss = NULL;
+      g_autoptr (LpTensor) scaled = NULL;
+
+      for (int i = 0; i < 64; i++)
+        {
+          values[i] = (float) (lp_generator_next_double (generator) - 0.5);
+          norm += values[i] * values[i];
+        }
+      slope = lp_tensor_new_from_doubles (values, 64, dims, 1, NULL, NULL);
+      g_assert_true (lp_optimizer_zero_grad (optimizer, NULL));
+      product = lp_tensor_mul (parameter, slope, NULL);
+      loss = lp_tensor_sum (product, NULL, 0, FALSE, NULL);
+      scaled = plain ? g_object_ref (loss) : lp_grad_scaler_scale (scaler, loss, NULL);
+      g_assert_true (lp_tensor_backward (scaled, NULL, NULL));
+      g_assert_true (plain || lp_grad_scaler_unscale (scaler, optimizer, NULL));
+      g_assert_cmpfloat_with_epsilon (lp_optimizer_compute_grad_norm (optimizer, NULL), sqrt (norm), 1e-6);
+      g_assert_cmpfloat (factor, ==, plain ? 1 : 65536);
+      if (look)
+        {
+          g_autoptr (LpTensor) grad = lp_tensor_dup_grad (parameter);
+          g_autofree double *seen = lp_tensor_dup_doubles (grad, &n, NULL);
+
+          for (int i = 0; i < 64; i++)
+            g_assert_cmpfloat (seen[i], ==, values[i]);
+        }
+      g_assert_true (lp_optimizer_clip_gradients (optimizer, 0.5, LP_CLIP_NORM, NULL));
+      if (plain)
+        g_assert_cmpint (lp_optimizer_step (optimizer, NULL, NULL), ==, LP_STEP_APPLIED);
+      else
+        {
+          g_assert_cmpint (lp_grad_scaler_step (scaler, optimizer, NULL, NULL), ==, LP_STEP_APPLIED);
+          g_assert_true (lp_grad_scaler_update (scaler, NULL));
+        }
+    }
+  result = lp_tensor_dup_doubles (parameter, &n, NULL);
+  memcpy (weights, result, 64 * sizeof (double));
+}
+
+/* Fused AdamW, clipping and a scaler: as without a scaler, and whether somebody looks or not, bit for bit. */
+static void
+test_one_pass (void)
+{
+  double plain[64], scaled[64], seen[64];
+
+  train (FALSE, TRUE, plain);
+  train (FALSE, FALSE, scaled);
+  train (TRUE, FALSE, seen);
+  for (int i = 0; i < 64; i++)
+    {
+      g_assert_cmpfloat (scaled[i], ==, plain[i]);
+      g_assert_cmpfloat (seen[i], ==, plain[i]);
+    }
+}
+
+/* The gradients stay as they are in memory until somebody asks for one. */
+static void
+test_lazy (void)
+{
+  Setup setup = set_up (NULL);
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new_full (4, 2, 0.5, 2000, TRUE, NULL);
+  g_autoptr (LpTensor) grad = NULL;
+  g_autoptr (LpTensor) again = NULL;
+
+  start (scaler);
+  give_gradient (&setup, 12);
+  g_assert_true (lp_grad_scaler_unscale (scaler, setup.optimizer, NULL));
+  g_assert_nonnull (setup.parameter->grad->factor);
+  g_assert_cmpfloat (lp_optimizer_compute_grad_norm (setup.optimizer, NULL), ==, 3);
+  grad = lp_tensor_dup_grad (setup.parameter);
+  g_assert_null (setup.parameter->grad->factor);
+  g_assert_cmpfloat (lp_tensor_get_item (grad, NULL), ==, 3);
+  g_assert_cmpfloat (lp_optimizer_compute_grad_norm (setup.optimizer, NULL), ==, 3);
+  g_assert_cmpint (lp_grad_scaler_step (scaler, setup.optimizer, NULL, NULL), ==, LP_STEP_APPLIED);
+  g_assert_true (lp_grad_scaler_update (scaler, NULL));
+
+  /* from now on the tensor that the program holds is right without asking again */
+  give_gradient (&setup, 20);
+  g_assert_true (lp_grad_scaler_unscale (scaler, setup.optimizer, NULL));
+  g_assert_cmpfloat (lp_tensor_get_item (grad, NULL), ==, 5);
+  again = lp_tensor_dup_grad (setup.parameter);
+  g_assert_true (again == grad);
+  tear_down (&setup);
+}
+
 static void
 test_rounding (void)
 {
@@ -320,6 +528,11 @@ main (int   argc,
   g_test_add_func ("/grad-scaler/disabled", test_disabled);
   g_test_add_func ("/grad-scaler/bad-values", test_bad_values);
   g_test_add_func ("/grad-scaler/state", test_state);
+  g_test_add_func ("/grad-scaler/golden", test_golden);
+  g_test_add_func ("/grad-scaler/bounds", test_bounds);
+  g_test_add_func ("/grad-scaler/outcomes", test_outcomes);
+  g_test_add_func ("/grad-scaler/one-pass", test_one_pass);
+  g_test_add_func ("/grad-scaler/lazy", test_lazy);
   g_test_add_func ("/grad-scaler/rounding", test_rounding);
 
   return g_test_run ();
