@@ -266,6 +266,20 @@ call_function (LpNode    *self,
   return TRUE;
 }
 
+/* A leaf in 16 bits whose gradient an optimizer keeps in f32 gets it in f32. */
+static void
+follow_gradient (LpEdge *edge)
+{
+  LpScalar scalar;
+
+  if (edge->leaf == NULL || edge->leaf->grad == NULL || edge->leaf->grad->array.scalar != LP_SCALAR_F32)
+    return;
+
+  scalar = _lp_dtype_get_scalar (edge->dtype);
+  if (scalar == LP_SCALAR_F16 || scalar == LP_SCALAR_BF16)
+    g_set_object (&edge->dtype, lp_dtype_f32 ());
+}
+
 static gboolean
 run_backward (LpNode    *self,
               LpTensor  *grad_output,
@@ -275,6 +289,8 @@ run_backward (LpNode    *self,
   const char *site = _lp_site_push (self->site);
   gboolean done;
 
+  for (int i = 0; i < self->n_inputs; i++)
+    follow_gradient (&self->edges[i]);
   if (self->scope != NULL)
     lp_compute_scope_push (self->scope);
   if (self->function != NULL)

@@ -207,6 +207,23 @@ load_moment (LpOptimizer   *self,
   return load_tensor (self, state, name, view, error);
 }
 
+/* State of an optimizer with masters, taken by one that has none: the parameter gets what its dtype holds of them. */
+static gboolean
+load_wider (LpOptimizer  *self,
+            LpState      *state,
+            LpParamSlot  *slot,
+            guint         group_index,
+            guint         index,
+            GError      **error)
+{
+  g_autofree char *name = slot_name (group_index, index, "master");
+
+  if (lp_tensor_dict_lookup (lp_state_get_tensors (state), name) == NULL)
+    return TRUE;
+
+  return load_tensor (self, state, name, slot->parameter, error);
+}
+
 static gboolean
 load_slot (LpOptimizer   *self,
            LpState       *state,
@@ -236,7 +253,7 @@ load_slot (LpOptimizer   *self,
       return load_tensor (self, state, name, slot->master, error);
     }
 
-  return TRUE;
+  return load_wider (self, state, slot, group_index, index, error);
 }
 
 static gboolean

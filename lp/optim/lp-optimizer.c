@@ -245,6 +245,7 @@ lp_optimizer_add_group (LpOptimizer   *self,
     if (!check_parameter (self, group, i, error))
       return FALSE;
 
+  group->index = _lp_optimizer_get_data (self)->groups->len;
   g_ptr_array_add (_lp_optimizer_get_data (self)->groups, g_object_ref (group));
 
   return TRUE;
@@ -720,9 +721,7 @@ _lp_optimizer_fill_args (LpOptimizer      *self,
   args->clip = peek_scalar (data->clip_coefficient);
   args->found_inf = peek_scalar (data->found_inf);
   args->stochastic = group->stochastic_rounding;
-  args->random.seed = lp_generator_get_seed (lp_generator_get_default ());
-  args->random.stream = ((guint64) 1 << 63) | index;
-  args->random.offset = (guint64) slot->step * ((slot->n + 3) / 4);
+  args->random = _lp_param_group_get_random (group, slot, index);
   args->lr = group->lr;
   args->weight_decay = group->weight_decay;
 

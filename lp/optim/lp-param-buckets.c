@@ -107,6 +107,17 @@ needs_master (LpParamGroup *self,
          (half && self->master_dtype != NULL);
 }
 
+/* Where f32 masters were asked for, gradients are f32 as well: unscaled and clipped there, nothing of them is lost. */
+static LpDType *
+get_gradient_dtype (LpParamGroup *self,
+                    LpTensor     *parameter)
+{
+  LpScalar scalar = parameter->array.scalar;
+  gboolean half = scalar == LP_SCALAR_F16 || scalar == LP_SCALAR_BF16;
+
+  return half && self->master_dtype != NULL ? self->master_dtype : _lp_dtype_get_gradient_dtype (parameter->array.dtype);
+}
+
 /* A copy, never the parameter's own memory. */
 static LpTensor *
 new_master (LpTensor  *parameter,
@@ -129,7 +140,7 @@ add_slot (LpParamGroup  *self,
           GArray        *buckets,
           GError       **error)
 {
-  LpDType *grad_dtype = _lp_dtype_get_gradient_dtype (parameter->array.dtype);
+  LpDType *grad_dtype = get_gradient_dtype (self, parameter);
   LpParamSlot slot = { g_object_ref (parameter) };
   LpParamBucket *bucket;
   gsize alignment = LP_SLICE_ALIGNMENT / _lp_scalar_sizes[_lp_dtype_get_scalar (grad_dtype)];
@@ -356,6 +367,20 @@ _lp_param_group_view_moment (LpParamGroup *self,
   return new_slice (flat, slot->offset, slot->parameter);
 }
 
+LpRandomPoint
+_lp_param_group_get_random (LpParamGroup *self,
+                            LpParamSlot  *slot,
+                            guint         index)
+{
+  LpRandomPoint random = { 0 };
+
+  random.seed = lp_generator_get_seed (lp_generator_get_default ());
+  random.stream = ((guint64) 1 << 63) | ((guint64) self->index << 32) | index;
+  random.offset = (guint64) slot->step * ((slot->n + 3) / 4);
+
+  return random;
+}
+
 /* A step of length 0 over the master: the fused kernel knows how to round by chance. */
 static gboolean
 store_stochastic (LpParamGroup  *self,
@@ -372,9 +397,7 @@ store_stochastic (LpParamGroup  *self,
   common->grad = slot->grad->array.data;
   common->grad_scalar = slot->grad->array.scalar;
   common->stochastic = TRUE;
-  common->random.seed = lp_generator_get_seed (lp_generator_get_default ());
-  common->random.stream = ((guint64) 1 << 63) | index;
-  common->random.offset = (guint64) slot->step * ((slot->n + 3) / 4);
+  common->random = _lp_param_group_get_random (self, slot, index);
 
   return _lp_tensor_get_kernels (slot->parameter)->sgd (&args, error);
 }

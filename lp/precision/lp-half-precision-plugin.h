@@ -24,5 +24,14 @@ struct _LpHalfPrecisionPluginClass
 LP_AVAILABLE_IN_ALL
 LpPrecisionPlugin *lp_half_precision_plugin_new (const char  *precision,
                                                  GError     **error);
+LP_AVAILABLE_IN_ALL
+LpPrecisionPlugin *lp_half_precision_plugin_new_full (const char  *precision,
+                                                      gboolean     master_weights,
+                                                      gboolean     stochastic_rounding,
+                                                      GError     **error);
+LP_AVAILABLE_IN_ALL
+gboolean           lp_half_precision_plugin_get_master_weights (LpHalfPrecisionPlugin *self);
+LP_AVAILABLE_IN_ALL
+gboolean           lp_half_precision_plugin_get_stochastic_rounding (LpHalfPrecisionPlugin *self);
 
 G_END_DECLS

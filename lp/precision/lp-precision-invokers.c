@@ -341,6 +341,35 @@ lp_precision_plugin_convert_module (LpPrecisionPlugin  *self,
 }
 
 /**
+ * lp_precision_plugin_convert_optimizer:
+ * @self: a plugin
+ * @optimizer: an optimizer that has not stepped
+ * @error: return location for an error
+ *
+ * Sets up the groups of an optimizer, of a module that was converted: whether they have master weights, and how stored
+ * weights are rounded. To be called before the first step, and before saved state is loaded.
+ *
+ * Returns: %TRUE on success
+ */
+gboolean
+lp_precision_plugin_convert_optimizer (LpPrecisionPlugin  *self,
+                                       LpOptimizer        *optimizer,
+                                       GError            **error)
+{
+  GError *local = NULL;
+  gboolean ok;
+
+  g_return_val_if_fail (LP_IS_PRECISION_PLUGIN (self), FALSE);
+  g_return_val_if_fail (LP_IS_OPTIMIZER (optimizer), FALSE);
+
+  if (!ensure_init (self, error))
+    return FALSE;
+  ok = GET_CLASS (self)->convert_optimizer (self, optimizer, &local);
+
+  return _lp_precision_plugin_end_boolean (self, "convert_optimizer", ok, local, error);
+}
+
+/**
  * lp_precision_plugin_convert_input:
  * @self: a plugin
  * @tensor: a tensor of a batch

@@ -19,7 +19,8 @@
  *
  * A plugin is a [iface@Gio.Initable]. If it was not initialised, the first function called does it and gives its error.
  *
- * In one step of training the order is: [method@PrecisionPlugin.convert_input], the model inside
+ * Before training [method@PrecisionPlugin.convert_module] gets the model, and [method@PrecisionPlugin.convert_optimizer]
+ * each optimizer of it. In one step the order is: [method@PrecisionPlugin.convert_input], the model inside
  * [method@PrecisionPlugin.push_scope] and [method@PrecisionPlugin.pop_scope], [method@PrecisionPlugin.scale_loss],
  * [method@PrecisionPlugin.backward], and, at the end of an accumulation window, for each optimizer
  * [method@PrecisionPlugin.unscale_gradients], [method@PrecisionPlugin.clip_gradients] and
@@ -155,6 +156,14 @@ static gboolean
 lp_precision_plugin_real_convert_module (LpPrecisionPlugin  *self,
                                          LpModule           *module,
                                          GError            **error)
+{
+  return TRUE;
+}
+
+static gboolean
+lp_precision_plugin_real_convert_optimizer (LpPrecisionPlugin  *self,
+                                            LpOptimizer        *optimizer,
+                                            GError            **error)
 {
   return TRUE;
 }
@@ -436,6 +445,7 @@ lp_precision_plugin_class_init (LpPrecisionPluginClass *klass)
   klass->begin_init = lp_precision_plugin_real_begin_init;
   klass->end_init = lp_precision_plugin_real_end_init;
   klass->convert_module = lp_precision_plugin_real_convert_module;
+  klass->convert_optimizer = lp_precision_plugin_real_convert_optimizer;
   klass->convert_input = lp_precision_plugin_real_convert;
   klass->convert_output = lp_precision_plugin_real_convert;
   klass->get_cast_policy = lp_precision_plugin_real_get_cast_policy;

@@ -27,6 +27,7 @@ G_DECLARE_DERIVABLE_TYPE (LpPrecisionPlugin, lp_precision_plugin, LP, PRECISION_
  * @begin_init: called before a model is built
  * @end_init: called after a model was built
  * @convert_module: casts, replaces or re-encodes parameters and layers
+ * @convert_optimizer: sets up the groups of an optimizer: masters, rounding
  * @convert_input: converts a floating tensor of a batch
  * @convert_output: converts a floating tensor that a step gives back
  * @get_cast_policy: which dtype each class of operations computes in, or %NULL
@@ -72,6 +73,9 @@ struct _LpPrecisionPluginClass
   gboolean (* convert_module) (LpPrecisionPlugin *self,
                                LpModule *module,
                                GError **error);
+  gboolean (* convert_optimizer) (LpPrecisionPlugin *self,
+                                  LpOptimizer *optimizer,
+                                  GError **error);
   LpTensor *(* convert_input) (LpPrecisionPlugin *self,
                                LpTensor *tensor,
                                GError **error);
@@ -153,6 +157,10 @@ LP_AVAILABLE_IN_ALL
 gboolean lp_precision_plugin_convert_module (LpPrecisionPlugin *self,
                                              LpModule *module,
                                              GError **error);
+LP_AVAILABLE_IN_ALL
+gboolean lp_precision_plugin_convert_optimizer (LpPrecisionPlugin *self,
+                                                LpOptimizer *optimizer,
+                                                GError **error);
 LP_AVAILABLE_IN_ALL
 LpTensor *lp_precision_plugin_convert_input (LpPrecisionPlugin *self,
                                              LpTensor *tensor,

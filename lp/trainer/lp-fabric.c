@@ -472,7 +472,8 @@ lp_fabric_setup_optimizer (LpFabric *self,
     return FALSE;
 
   lp_precision_context_add_optimizer (self->context, optimizer);
-  if (!lp_precision_plugin_validate (self->plugin, self->context, error))
+  if (!lp_precision_plugin_validate (self->plugin, self->context, error) ||
+      !lp_precision_plugin_convert_optimizer (self->plugin, optimizer, error))
     return FALSE;
 
   g_ptr_array_add (self->optimizers, g_object_ref (optimizer));

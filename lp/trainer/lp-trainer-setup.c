@@ -332,7 +332,14 @@ configure_optimizers (LpTrainer  *self,
       return FALSE;
     }
 
-  return lp_precision_plugin_validate (run->plugin, run->context, error);
+  if (!lp_precision_plugin_validate (run->plugin, run->context, error))
+    return FALSE;
+
+  for (guint i = 0; i < run->optimizers->len; i++)
+    if (!lp_precision_plugin_convert_optimizer (run->plugin, g_ptr_array_index (run->optimizers, i), error))
+      return FALSE;
+
+  return TRUE;
 }
 
 static void

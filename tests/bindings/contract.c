@@ -86,6 +86,7 @@ OBJECT (get_default_dtype, LpDType)
 BOOLEAN_0 (begin_init)
 BOOLEAN_0 (end_init)
 BOOLEAN_1 (convert_module, LpModule)
+BOOLEAN_1 (convert_optimizer, LpOptimizer)
 TENSOR (convert_input, LpTensor)
 TENSOR (convert_output, LpTensor)
 OBJECT (get_cast_policy, LpCastPolicy)
@@ -129,7 +130,7 @@ recorder_class_init (RecorderClass *klass)
 
 #define SET(name) plugin_class->name = recorder_##name
   SET (validate); SET (validate_state); SET (supports); SET (dup_traits); SET (get_default_dtype); SET (begin_init);
-  SET (end_init); SET (convert_module); SET (convert_input); SET (convert_output); SET (get_cast_policy);
+  SET (end_init); SET (convert_module); SET (convert_optimizer); SET (convert_input); SET (convert_output); SET (get_cast_policy);
   SET (quantize_operand); SET (matmul); SET (scale_loss); SET (backward); SET (unscale_gradients); SET (clip_gradients);
   SET (optimizer_step); SET (end_step); SET (save_state); SET (load_state); SET (attach); SET (detach); SET (dup_state_id);
   SET (dup_state_aliases); SET (get_state_version);
@@ -188,6 +189,7 @@ invoke (const char         *name,
   CASE ("begin_init", if (lp_precision_plugin_begin_init (plugin, error)) lp_precision_plugin_end_init (plugin, error))
   CASE ("end_init", if (lp_precision_plugin_begin_init (plugin, error)) lp_precision_plugin_end_init (plugin, error))
   CASE ("convert_module", lp_precision_plugin_convert_module (plugin, module, error))
+  CASE ("convert_optimizer", lp_precision_plugin_convert_optimizer (plugin, optimizer, error))
   CASE ("convert_input", TAKE (lp_precision_plugin_convert_input (plugin, tensor, error)))
   CASE ("convert_output", TAKE (lp_precision_plugin_convert_output (plugin, tensor, error)))
   CASE ("get_cast_policy", TAKE (lp_precision_plugin_get_cast_policy (plugin, error)))

@@ -94,6 +94,7 @@ const INVOKE = {
     begin_init: initScope,
     end_init: initScope,
     convert_module: plugin => plugin.convert_module(Lp.Linear.new(2, 2)),
+    convert_optimizer: plugin => plugin.convert_optimizer(makeOptimizer()),
     convert_input: plugin => plugin.convert_input(twoByTwo()),
     convert_output: plugin => plugin.convert_output(twoByTwo()),
     get_cast_policy: plugin => plugin.get_cast_policy(),

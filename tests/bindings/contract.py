@@ -64,6 +64,7 @@ INVOKE = {
     'begin_init': init_scope,
     'end_init': init_scope,
     'convert_module': lambda plugin: plugin.convert_module(Lp.Linear(2, 2)),
+    'convert_optimizer': lambda plugin: plugin.convert_optimizer(an_optimizer()),
     'convert_input': lambda plugin: plugin.convert_input(two_by_two()),
     'convert_output': lambda plugin: plugin.convert_output(two_by_two()),
     'get_cast_policy': lambda plugin: plugin.get_cast_policy(),

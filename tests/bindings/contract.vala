@@ -68,6 +68,10 @@ class Recorder : Lp.PrecisionPlugin {
         return hit ("convert_module") ? false : base.convert_module (c);
     }
 
+    public override bool convert_optimizer (Lp.Optimizer c) throws GLib.Error {
+        return hit ("convert_optimizer") ? false : base.convert_optimizer (c);
+    }
+
     public override bool backward (Lp.Tensor c, GLib.GenericArray<Lp.Optimizer> d) throws GLib.Error {
         return hit ("backward") ? false : base.backward (c, d);
     }
@@ -196,6 +200,7 @@ void invoke (string name, Lp.PrecisionPlugin plugin) throws GLib.Error {
         plugin.end_init ();
         break;
     case "convert_module": plugin.convert_module (new Lp.Linear (2, 2)); break;
+    case "convert_optimizer": plugin.convert_optimizer (make_optimizer ()); break;
     case "convert_input": plugin.convert_input (two_by_two ()); break;
     case "convert_output": plugin.convert_output (two_by_two ()); break;
     case "get_cast_policy": plugin.get_cast_policy (); break;

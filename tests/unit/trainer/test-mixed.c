@@ -1,5 +1,9 @@
 /* The 16-bit family in a trainer. */
 
+#include <omp.h>
+
+#include <glib/gstdio.h>
+
 #include "trainer-fixture.h"
 
 static void
@@ -118,6 +122,181 @@ test_hooks_see_true_gradients (void)
   looks = FALSE;
 }
 
+/* The optimizer's masters, by path of the saved state. */
+static LpTensorDict *
+dup_masters (LpOptimizer *optimizer)
+{
+  g_autoptr (LpState) state = lp_optimizer_save_state (optimizer, NULL);
+
+  return g_object_ref (lp_state_get_tensors (state));
+}
+
+static GBytes *
+fit_weights (LpPrecisionPlugin *plugin,
+             int                n_threads)
+{
+  g_autoptr (LpTrainer) trainer = make_trainer (plugin, 2);
+  g_autoptr (TestNet) net = make_net ();
+  int former = omp_get_max_threads ();
+
+  omp_set_num_threads (n_threads);
+  run (trainer, net, 40);
+  omp_set_num_threads (former);
+
+  return test_net_dup_weights (net);
+}
+
+static void
+test_half_masters (gconstpointer precision)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LpPrecisionPlugin) plugin = lp_half_precision_plugin_new_full (precision, TRUE, FALSE, &error);
+  g_autoptr (LpPrecisionTraits) traits = lp_precision_plugin_dup_traits (plugin, NULL);
+  g_autoptr (LpTensorDict) masters = NULL;
+  g_autoptr (GPtrArray) parameters = NULL;
+  g_autoptr (GBytes) weights = fit_weights (plugin, 2);
+  LpTensor *parameter, *master;
+  g_autoptr (LpTensor) grad = NULL;
+  g_autoptr (LpTensor) rounded = NULL;
+  g_autoptr (GBytes) stored = NULL;
+  g_autoptr (GBytes) expected = NULL;
+
+  g_assert_no_error (error);
+  g_assert_cmpstr (lp_precision_traits_get_master (traits), ==, "f32");
+  g_assert_cmpstr (lp_precision_traits_get_gradient (traits), ==, "f32");
+  g_assert_cmpstr (lp_precision_traits_get_storage (traits), ==, lp_precision_traits_get_compute (traits));
+  masters = dup_masters (last_optimizer);
+  parameters = lp_optimizer_dup_parameters (last_optimizer);
+  parameter = g_ptr_array_index (parameters, 0);
+  master = lp_tensor_dict_lookup (masters, "0.0.master");
+  g_assert_nonnull (master);
+  g_assert_true (lp_tensor_get_dtype (master) == lp_dtype_f32 ());
+  g_assert_cmpstr (lp_dtype_get_name (lp_tensor_get_dtype (parameter)), ==, lp_precision_traits_get_storage (traits));
+  /* what is stored is the master, rounded */
+  rounded = lp_tensor_to_dtype (master, lp_tensor_get_dtype (parameter), NULL);
+  stored = lp_tensor_dup_bytes (parameter, NULL);
+  expected = lp_tensor_dup_bytes (rounded, NULL);
+  g_assert_true (g_bytes_equal (stored, expected));
+  grad = lp_tensor_dup_grad (parameter);
+  g_assert_true (lp_tensor_get_dtype (grad) == lp_dtype_f32 ());
+}
+
+/* By chance, yet the same bits whatever the number of threads, and not those of rounding to nearest. */
+static void
+test_half_stochastic (gconstpointer precision)
+{
+  g_autoptr (LpPrecisionPlugin) plugin = lp_half_precision_plugin_new_full (precision, FALSE, TRUE, NULL);
+  g_autoptr (LpPrecisionPlugin) nearest = lp_half_precision_plugin_new (precision, NULL);
+  g_autoptr (GBytes) one = fit_weights (plugin, 1);
+  g_autoptr (GBytes) two = fit_weights (plugin, 2);
+  g_autoptr (GBytes) three = fit_weights (plugin, 3);
+  g_autoptr (GBytes) plain = fit_weights (nearest, 2);
+
+  g_assert_true (g_bytes_equal (one, two));
+  g_assert_true (g_bytes_equal (one, three));
+  g_assert_false (g_bytes_equal (one, plain));
+}
+
+#define N_LARGE 70001
+
+/* Updates far below the spacing of bf16: to nearest they are lost, by chance they are right on average. */
+static GBytes *
+creep (gboolean stochastic,
+       int      n_threads,
+       double  *mean)
+{
+  gint64 dims[1] = { N_LARGE };
+  g_autoptr (LpTensor) parameter = lp_tensor_ones (dims, 1, lp_dtype_bf16 (), NULL, NULL);
+  g_autoptr (LpTensor) slope = lp_tensor_ones (dims, 1, lp_dtype_bf16 (), NULL, NULL);
+  g_autoptr (GPtrArray) parameters = g_ptr_array_new ();
+  g_autoptr (LpOptimizer) optimizer = NULL;
+  g_autofree double *values = NULL;
+  int former = omp_get_max_threads ();
+  gsize n;
+
+  lp_seed_everything (5);
+  lp_tensor_set_requires_grad (parameter, TRUE);
+  g_ptr_array_add (parameters, parameter);
+  optimizer = lp_sgd_new (parameters, 0x1p-10);
+  lp_param_group_set_stochastic_rounding (lp_optimizer_get_group (optimizer, 0), stochastic);
+  omp_set_num_threads (n_threads);
+  for (int i = 0; i < 32; i++)
+    {
+      lp_tensor_set_grad (parameter, slope);
+      g_assert_cmpint (lp_optimizer_step (optimizer, NULL, NULL), ==, LP_STEP_APPLIED);
+    }
+  omp_set_num_threads (former);
+
+  *mean = 0;
+  values = lp_tensor_dup_doubles (parameter, &n, NULL);
+  for (gsize i = 0; i < n; i++)
+    *mean += values[i] / n;
+
+  return lp_tensor_dup_bytes (parameter, NULL);
+}
+
+static void
+test_stochastic_mean (void)
+{
+  double nearest, mean, again;
+  g_autoptr (GBytes) plain = creep (FALSE, 2, &nearest);
+  g_autoptr (GBytes) one = creep (TRUE, 1, &mean);
+  g_autoptr (GBytes) two = creep (TRUE, 2, &again);
+  g_autoptr (GBytes) three = creep (TRUE, 3, &again);
+
+  g_assert_cmpfloat_with_epsilon (nearest, 1, 1e-9);
+  g_assert_cmpfloat_with_epsilon (mean, 1 - 32 * 0x1p-10, 2e-4);
+  g_assert_true (g_bytes_equal (one, two));
+  g_assert_true (g_bytes_equal (one, three));
+}
+
+/* Stopped after two epochs and resumed: the bits of one that was left alone. */
+static GBytes *
+fit_and_resume (LpPrecisionPlugin *plugin,
+                const char        *folder)
+{
+  g_autofree char *path = g_build_filename (folder, "half.safetensors", NULL);
+  g_autoptr (LpDataLoader) loader = test_loader_new (40, 4, TRUE);
+  g_autoptr (LpTrainer) first = make_trainer (plugin, 1);
+  g_autoptr (LpTrainer) second = NULL;
+  g_autoptr (TestNet) net = make_net ();
+  g_autoptr (TestNet) other = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (lp_trainer_fit (first, LP_MODEL (net), loader, NULL, NULL, NULL, &error));
+  g_assert_true (lp_trainer_save_checkpoint (first, path, FALSE, &error));
+  g_assert_no_error (error);
+  other = test_net_new (7);
+  second = make_trainer (plugin, 2);
+  g_assert_true (lp_trainer_fit (second, LP_MODEL (other), loader, NULL, path, NULL, &error));
+  g_assert_no_error (error);
+  g_remove (path);
+
+  return test_net_dup_weights (other);
+}
+
+static void
+test_half_resume (gconstpointer precision)
+{
+  g_autofree char *folder = g_dir_make_tmp ("lp-mixed-XXXXXX", NULL);
+
+  for (int i = 1; i < 4; i++)
+    {
+      g_autoptr (LpPrecisionPlugin) plugin = lp_half_precision_plugin_new_full (precision, i & 1, i >> 1, NULL);
+      g_autoptr (LpTrainer) trainer = make_trainer (plugin, 2);
+      g_autoptr (LpDataLoader) loader = test_loader_new (40, 4, TRUE);
+      g_autoptr (TestNet) net = make_net ();
+      g_autoptr (GBytes) whole = NULL;
+      g_autoptr (GBytes) resumed = NULL;
+
+      g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), loader, NULL, NULL, NULL, NULL));
+      whole = test_net_dup_weights (net);
+      resumed = fit_and_resume (plugin, folder);
+      g_assert_true (g_bytes_equal (whole, resumed));
+    }
+  g_rmdir (folder);
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -128,6 +307,13 @@ main (int   argc,
 
   g_test_add_func ("/mixed/skipped-steps", test_skipped_steps);
   g_test_add_func ("/mixed/hooks-see-true-gradients", test_hooks_see_true_gradients);
+
+  g_test_add_data_func ("/half/masters/16-true", "16-true", test_half_masters);
+  g_test_add_data_func ("/half/masters/bf16-true", "bf16-true", test_half_masters);
+  g_test_add_data_func ("/half/stochastic/16-true", "16-true", test_half_stochastic);
+  g_test_add_data_func ("/half/stochastic/bf16-true", "bf16-true", test_half_stochastic);
+  g_test_add_func ("/half/stochastic/mean", test_stochastic_mean);
+  g_test_add_data_func ("/half/resume/bf16-true", "bf16-true", test_half_resume);
 
   status = g_test_run ();
   g_clear_object (&last_optimizer);
