@@ -6,10 +6,292 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-/* Everything that LP asks of oneDNN. A result of the library may depend on the number of threads, so it only ever sees
- * one: LP cuts the data by shape and runs the parts itself. */
+/* Everything that LP asks of oneDNN, 2.6 or 3. A result of the library may depend on the number of threads, so it only ever
+ * sees one: LP cuts the data by shape and runs the parts itself. */
 
-/* Multiply-adds of one part, about 50 microseconds. */
+static dnnl_engine_t engine;
+static dnnl_stream_t stream;
+
+static const dnnl_data_type_t data_types[LP_N_SCALARS] = {
+  [LP_SCALAR_F32] = dnnl_f32,
+  [LP_SCALAR_BF16] = dnnl_bf16,
+};
+
+/* What differs between the versions: descriptors of memory are structures in 2.6 and opaque in 3, and 3 has no descriptors
+ * of operations. */
+#if DNNL_VERSION_MAJOR == 2
+
+typedef dnnl_memory_desc_t *Desc;
+
+/* Without strides, the layout is the library's to choose. */
+static Desc
+make_desc (int n_dims, const dnnl_dim_t *dims, LpScalar scalar, const dnnl_dim_t *strides)
+{
+  Desc desc = g_new0 (dnnl_memory_desc_t, 1);
+  dnnl_dims_t padded = { 0 }, steps = { 0 };
+
+  for (int i = 0; i < n_dims; i++)
+    {
+      padded[i] = dims[i];
+      steps[i] = strides != NULL ? strides[i] : 0;
+    }
+  if (strides != NULL)
+    dnnl_memory_desc_init_by_strides (desc, n_dims, padded, data_types[scalar], steps);
+  else
+    dnnl_memory_desc_init_by_tag (desc, n_dims, padded, data_types[scalar], dnnl_format_tag_any);
+  return desc;
+}
+
+static void
+free_desc (Desc desc)
+{
+  g_free (desc);
+}
+
+static Desc
+query_desc (const_dnnl_primitive_desc_t plan, dnnl_query_t what)
+{
+  return g_memdup2 (dnnl_primitive_desc_query_md (plan, what, 0), sizeof (dnnl_memory_desc_t));
+}
+
+static dnnl_status_t
+append_sum (dnnl_post_ops_t ops)
+{
+  return dnnl_post_ops_append_sum (ops, 1);
+}
+
+static dnnl_status_t
+plan_matmul (dnnl_primitive_desc_t *plan, Desc a, Desc b, Desc d, dnnl_primitive_attr_t attr)
+{
+  dnnl_matmul_desc_t desc;
+  const dnnl_status_t status = dnnl_matmul_desc_init (&desc, a, b, NULL, d);
+
+  return status == dnnl_success ? dnnl_primitive_desc_create (plan, &desc, attr, engine, NULL) : status;
+}
+
+static dnnl_status_t
+plan_convolution (dnnl_primitive_desc_t *plan, LpConvPass pass, Desc x, Desc w, Desc bias, Desc y, const dnnl_dim_t *geometry,
+                  const_dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr)
+{
+  const dnnl_dim_t *strides = geometry, *dilates = geometry + 2, *before = geometry + 4, *after = geometry + 6;
+  dnnl_convolution_desc_t desc;
+  dnnl_status_t status;
+
+  if (pass == LP_CONV_INPUT_GRAD)
+    status = dnnl_dilated_convolution_backward_data_desc_init (&desc, dnnl_convolution_direct, x, w, y, strides, dilates, before, after);
+  else if (pass == LP_CONV_WEIGHT_GRAD)
+    status = dnnl_dilated_convolution_backward_weights_desc_init (&desc, dnnl_convolution_direct, x, w, NULL, y, strides, dilates, before,
+                                                                  after);
+  else
+    status = dnnl_dilated_convolution_forward_desc_init (&desc, dnnl_forward_training, dnnl_convolution_direct, x, w, bias, y, strides,
+                                                         dilates, before, after);
+  return status == dnnl_success ? dnnl_primitive_desc_create (plan, &desc, attr, engine, hint) : status;
+}
+
+#else
+
+typedef dnnl_memory_desc_t Desc;
+
+/* Without strides, the layout is the library's to choose. */
+static Desc
+make_desc (int n_dims, const dnnl_dim_t *dims, LpScalar scalar, const dnnl_dim_t *strides)
+{
+  dnnl_dims_t padded = { 0 }, steps = { 0 };
+  Desc desc = NULL;
+
+  for (int i = 0; i < n_dims; i++)
+    {
+      padded[i] = dims[i];
+      steps[i] = strides != NULL ? strides[i] : 0;
+    }
+  if (strides != NULL)
+    dnnl_memory_desc_create_with_strides (&desc, n_dims, padded, data_types[scalar], steps);
+  else
+    dnnl_memory_desc_create_with_tag (&desc, n_dims, padded, data_types[scalar], dnnl_format_tag_any);
+  return desc;
+}
+
+static void
+free_desc (Desc desc)
+{
+  dnnl_memory_desc_destroy (desc);
+}
+
+static Desc
+query_desc (const_dnnl_primitive_desc_t plan, dnnl_query_t what)
+{
+  Desc desc = NULL;
+
+  dnnl_memory_desc_clone (&desc, dnnl_primitive_desc_query_md (plan, what, 0));
+  return desc;
+}
+
+static dnnl_status_t
+append_sum (dnnl_post_ops_t ops)
+{
+  return dnnl_post_ops_append_sum (ops, 1, 0, dnnl_data_type_undef);
+}
+
+static dnnl_status_t
+plan_matmul (dnnl_primitive_desc_t *plan, Desc a, Desc b, Desc d, dnnl_primitive_attr_t attr)
+{
+  return dnnl_matmul_primitive_desc_create (plan, engine, a, b, NULL, d, attr);
+}
+
+static dnnl_status_t
+plan_convolution (dnnl_primitive_desc_t *plan, LpConvPass pass, Desc x, Desc w, Desc bias, Desc y, const dnnl_dim_t *geometry,
+                  const_dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr)
+{
+  const dnnl_dim_t *strides = geometry, *dilates = geometry + 2, *before = geometry + 4, *after = geometry + 6;
+
+  if (pass == LP_CONV_INPUT_GRAD)
+    return dnnl_convolution_backward_data_primitive_desc_create (plan, engine, dnnl_convolution_direct, x, w, y, strides, dilates, before,
+                                                                 after, hint, attr);
+  if (pass == LP_CONV_WEIGHT_GRAD)
+    return dnnl_convolution_backward_weights_primitive_desc_create (plan, engine, dnnl_convolution_direct, x, w, NULL, y, strides, dilates,
+                                                                    before, after, hint, attr);
+  return dnnl_convolution_forward_primitive_desc_create (plan, engine, dnnl_forward_training, dnnl_convolution_direct, x, w, bias, y,
+                                                         strides, dilates, before, after, attr);
+}
+
+#endif
+
+/* Primitives are kept per shape, as long as the process lives. Each begins with its key, and the key with its size. */
+static guint
+key_hash (gconstpointer key)
+{
+  const guint8 *bytes = key;
+  guint hash = 5381;
+
+  for (gsize i = 0; i < *(const gsize *) key; i++)
+    hash = hash * 33 + bytes[i];
+  return hash;
+}
+
+static gboolean
+key_equal (gconstpointer a, gconstpointer b)
+{
+  return *(const gsize *) a == *(const gsize *) b && memcmp (a, b, *(const gsize *) a) == 0;
+}
+
+/* @make gives what belongs to the key. */
+static gpointer
+look_up (gconstpointer key, gpointer (* make) (gconstpointer key))
+{
+  static GMutex lock;
+  static GHashTable *cache;
+  gpointer found;
+  int before;
+
+  g_mutex_lock (&lock);
+  if (cache == NULL)
+    {
+      cache = g_hash_table_new (key_hash, key_equal);
+      dnnl_engine_create (&engine, dnnl_cpu, 0);
+      dnnl_stream_create (&stream, engine, dnnl_stream_default_flags);
+    }
+  found = g_hash_table_lookup (cache, key);
+  if (found == NULL)
+    {
+      before = omp_get_max_threads ();
+      omp_set_num_threads (1);
+      found = make (key);
+      omp_set_num_threads (before);
+      g_hash_table_add (cache, found);
+    }
+  g_mutex_unlock (&lock);
+  return found;
+}
+
+static dnnl_primitive_attr_t
+new_attr (void)
+{
+  dnnl_primitive_attr_t attr = NULL;
+
+  dnnl_primitive_attr_create (&attr);
+  dnnl_primitive_attr_set_scratchpad_mode (attr, dnnl_scratchpad_mode_user);
+  return attr;
+}
+
+/* Whether the library has tuned code for it. */
+static gboolean
+is_tuned (const_dnnl_primitive_desc_t plan)
+{
+  const char *name = NULL;
+
+  return dnnl_primitive_desc_query (plan, dnnl_query_impl_info_str, 0, &name) == dnnl_success && strstr (name, "ref") == NULL;
+}
+
+static void
+execute (const_dnnl_primitive_t primitive, const int *names, const Desc *descs, void *const *data, int n)
+{
+  dnnl_exec_arg_t args[5];
+
+  for (int i = 0; i < n; i++)
+    {
+      args[i].arg = names[i];
+      dnnl_memory_create (&args[i].memory, descs[i], engine, data[i]);
+    }
+  dnnl_primitive_execute (primitive, stream, n, args);
+  for (int i = 0; i < n; i++)
+    dnnl_memory_destroy (args[i].memory);
+}
+
+/* Matrix products */
+
+/* A product cut along its longer side. */
+typedef struct
+{
+  gint64   extent, step;
+  gboolean cuts_n;
+} Cut;
+
+typedef void (* PartFunc) (gconstpointer self, gint64 m0, gint64 m, gint64 n0, gint64 n);
+
+static Cut
+cut (const LpCpuProduct *p, gint64 parts, gint64 unit)
+{
+  Cut self = { .cuts_n = p->n >= p->m };
+
+  self.extent = self.cuts_n ? p->n : p->m;
+  self.step = ((self.extent + parts - 1) / parts + unit - 1) / unit * unit;
+  return self;
+}
+
+static void
+run_part (const Cut *self, const LpCpuProduct *p, gint64 start, PartFunc run, gconstpointer data)
+{
+  const gint64 length = MIN (self->step, self->extent - start);
+
+  if (self->cuts_n)
+    run (data, 0, p->m, start, length);
+  else
+    run (data, start, length, 0, p->n);
+}
+
+static void
+run_parts (const Cut *self, const LpCpuProduct *p, PartFunc run, gconstpointer data)
+{
+  const int before = omp_get_max_threads ();
+
+  if (self->step >= self->extent || omp_in_parallel ())
+    {
+      omp_set_num_threads (1);
+      for (gint64 i = 0; i < self->extent; i += self->step)
+        run_part (self, p, i, run, data);
+      omp_set_num_threads (before);
+      return;
+    }
+#pragma omp parallel
+  {
+    omp_set_num_threads (1);
+#pragma omp for schedule(static)
+    for (gint64 i = 0; i < self->extent; i += self->step)
+      run_part (self, p, i, run, data);
+  }
+}
+
+/* Multiply-adds of one part in float32, about 50 microseconds. */
 #define PART_WORK (1 << 21)
 /* Elements of the result of one part: sums of few terms are bound by memory. */
 #define PART_OUTPUT (1 << 17)
@@ -33,15 +315,14 @@ typedef struct
 } Sgemm;
 
 static void
-run_part (const Sgemm *self, gint64 m0, gint64 m, gint64 n0, gint64 n)
+run_sgemm (gconstpointer data, gint64 m0, gint64 m, gint64 n0, gint64 n)
 {
+  const Sgemm *self = data;
   const LpCpuProduct *p = self->product;
   const float *a = (const float *) p->a.data + m0 * p->a.row_stride;
   const float *b = (const float *) p->b.data + n0 * p->b.row_stride;
   float *d = (float *) p->d + m0 * p->d_row_stride + n0;
 
-  if (m <= 0 || n <= 0)
-    return;
   dnnl_sgemm (self->ta, self->tb, m, n, p->k, (float) p->alpha, a, self->lda, b, self->ldb, (float) p->beta, d, p->d_row_stride);
   _lp_cpu_product_finish (p, m0, m, n0, n);
 }
@@ -50,57 +331,190 @@ run_part (const Sgemm *self, gint64 m0, gint64 m, gint64 n0, gint64 n)
 static gboolean
 is_better (const LpCpuProduct *p, char tb)
 {
-  if (p->compute != LP_COMPUTE_F32 || p->a.scalar != LP_SCALAR_F32 || p->b.scalar != LP_SCALAR_F32 || p->d_scalar != LP_SCALAR_F32)
-    return FALSE;
-  if (p->d_column_stride != 1 || p->d_row_stride < p->n || p->k == 0)
-    return FALSE;
   return p->m <= 256 || p->n <= 32 || p->k <= 16 || tb == 'T';
 }
 
-gboolean
-_lp_cpu_onednn_gemm (const LpCpuProduct *p)
+static gboolean
+f32_gemm (const LpCpuProduct *p)
 {
   const gint64 work = p->m * p->n * p->k;
-  const gint64 parts = CLAMP (MAX (work / PART_WORK, p->m * p->n / PART_OUTPUT), 1, MAX_PARTS);
-  const gboolean cut_n = p->n >= p->m;
-  const gint64 extent = cut_n ? p->n : p->m;
-  const gint64 step = ((extent + parts - 1) / parts + 47) / 48 * 48;
+  const Cut parts = cut (p, CLAMP (MAX (work / PART_WORK, p->m * p->n / PART_OUTPUT), 1, MAX_PARTS), 48);
   Sgemm self = { .product = p };
-  int before;
 
+  if (p->compute != LP_COMPUTE_F32 || p->d_scalar != LP_SCALAR_F32)
+    return FALSE;
   self.ta = transposition (p->a.row_stride, p->a.k_stride, p->m, p->k);
   self.tb = transposition (p->b.k_stride, p->b.row_stride, p->k, p->n);
   if (self.ta == 0 || self.tb == 0 || !is_better (p, self.tb))
     return FALSE;
   self.lda = MAX (1, self.ta == 'N' ? p->a.row_stride : p->a.k_stride);
   self.ldb = MAX (1, self.tb == 'N' ? p->b.k_stride : p->b.row_stride);
-  if (parts == 1 || omp_in_parallel ())
-    {
-      before = omp_get_max_threads ();
-      omp_set_num_threads (1);
-      for (gint64 i = 0; i < extent; i += step)
-        run_part (&self, cut_n ? 0 : i, cut_n ? p->m : MIN (step, extent - i), cut_n ? i : 0, cut_n ? MIN (step, extent - i) : p->n);
-      omp_set_num_threads (before);
-      return TRUE;
-    }
-#pragma omp parallel
-  {
-    omp_set_num_threads (1);
-#pragma omp for schedule(static)
-    for (gint64 i = 0; i < extent; i += step)
-      run_part (&self, cut_n ? 0 : i, cut_n ? p->m : MIN (step, extent - i), cut_n ? i : 0, cut_n ? MIN (step, extent - i) : p->n);
-  }
+  run_parts (&parts, p, run_sgemm, &self);
   return TRUE;
 }
 
-#if DNNL_VERSION_MAJOR == 2
+typedef struct
+{
+  gsize    size;
+  gint64   m, n, k;
+  gint64   a_strides[2], b_strides[2], d_stride;
+  LpScalar d_scalar;
+  gboolean accumulate;             /* D += A B */
+} MatmulKey;
+
+typedef struct
+{
+  MatmulKey        key;
+  dnnl_primitive_t primitive;      /* NULL: not worth it */
+  Desc             a, b, d, scratchpad;
+} Matmul;
+
+static gpointer
+make_matmul (gconstpointer data)
+{
+  const MatmulKey *key = data;
+  Matmul *self = g_new0 (Matmul, 1);
+  dnnl_primitive_attr_t attr = new_attr ();
+  dnnl_primitive_desc_t plan;
+  dnnl_post_ops_t ops = NULL;
+
+  self->key = *key;
+  self->a = make_desc (2, (dnnl_dim_t[]) { key->m, key->k }, LP_SCALAR_BF16, (dnnl_dim_t[]) { key->a_strides[0], key->a_strides[1] });
+  self->b = make_desc (2, (dnnl_dim_t[]) { key->k, key->n }, LP_SCALAR_BF16, (dnnl_dim_t[]) { key->b_strides[0], key->b_strides[1] });
+  self->d = make_desc (2, (dnnl_dim_t[]) { key->m, key->n }, key->d_scalar, (dnnl_dim_t[]) { key->d_stride, 1 });
+  dnnl_post_ops_create (&ops);
+  if (key->accumulate)
+    append_sum (ops);
+  dnnl_primitive_attr_set_post_ops (attr, ops);
+  if (plan_matmul (&plan, self->a, self->b, self->d, attr) == dnnl_success)
+    {
+      self->scratchpad = query_desc (plan, dnnl_query_scratchpad_md);
+      if (is_tuned (plan))
+        dnnl_primitive_create (&self->primitive, plan);
+      dnnl_primitive_desc_destroy (plan);
+    }
+  dnnl_post_ops_destroy (ops);
+  dnnl_primitive_attr_destroy (attr);
+  return self;
+}
+
+/* A product of bf16 operands. D is written by the primitive, or, where more is to be done to it than the primitive does,
+ * part by part from float32. */
+typedef struct
+{
+  const LpCpuProduct *product;
+  gboolean            buffered;
+  const Matmul       *whole, *last;
+} Bf16Gemm;
+
+static const Matmul *
+look_up_matmul (const Bf16Gemm *self, gint64 m, gint64 n)
+{
+  const LpCpuProduct *p = self->product;
+  const Matmul *matmul;
+  MatmulKey key;
+
+  memset (&key, 0, sizeof key);  /* holes are hashed too */
+  key.size = sizeof key;
+  key.m = m;
+  key.n = n;
+  key.k = p->k;
+  key.a_strides[0] = p->a.row_stride;
+  key.a_strides[1] = p->a.k_stride;
+  key.b_strides[0] = p->b.k_stride;
+  key.b_strides[1] = p->b.row_stride;
+  key.d_stride = self->buffered ? n : p->d_row_stride;
+  key.d_scalar = self->buffered ? LP_SCALAR_F32 : p->d_scalar;
+  key.accumulate = !self->buffered && p->beta != 0;
+  matmul = look_up (&key, make_matmul);
+  return matmul->primitive != NULL ? matmul : NULL;
+}
+
+static void
+run_matmul (gconstpointer data, gint64 m0, gint64 m, gint64 n0, gint64 n)
+{
+  static const int names[] = { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD };
+  const Bf16Gemm *self = data;
+  const LpCpuProduct *p = self->product;
+  const Matmul *matmul = self->whole->key.m == m && self->whole->key.n == n ? self->whole : self->last;
+  const guint8 *a = p->a.data + m0 * p->a.row_stride * (gint64) sizeof (guint16);
+  const guint8 *b = p->b.data + n0 * p->b.row_stride * (gint64) sizeof (guint16);
+  void *scratchpad = _lp_cpu_scratch (LP_SCRATCH_LIBRARY, MAX (dnnl_memory_desc_get_size (matmul->scratchpad), 1));
+  guint8 *d = self->buffered ? _lp_cpu_scratch (LP_SCRATCH_TILE, (gsize) (m * n) * sizeof (float))
+                             : p->d + (m0 * p->d_row_stride + n0) * (gint64) _lp_scalar_sizes[p->d_scalar];
+
+  execute (matmul->primitive, names, (Desc[]) { matmul->a, matmul->b, matmul->d, matmul->scratchpad },
+           (void *const[]) { (void *) a, (void *) b, d, scratchpad }, G_N_ELEMENTS (names));
+  if (self->buffered)
+    _lp_cpu_product_store (p, m0, m, n0, n, d);
+  else
+    _lp_cpu_product_finish (p, m0, m, n0, n);
+}
+
+/* Parts must be few enough for packing them to pay, and many enough for all threads. */
+static gint64
+count_bf16_parts (gint64 work)
+{
+  return CLAMP (MAX (MIN (work >> 22, 8), work >> 27), 1, MAX_PARTS);
+}
+
+static gboolean
+bf16_gemm (const LpCpuProduct *p)
+{
+  const Cut parts = cut (p, count_bf16_parts (p->m * p->n * p->k), 64);
+  const gint64 rest = parts.extent - (parts.extent - 1) / parts.step * parts.step;
+  const gboolean has_epilogue = p->bias != NULL || p->activation != LP_ACTIVATION_NONE;
+  Bf16Gemm self = { .product = p };
+
+  if (p->compute != LP_COMPUTE_F32 || p->alpha != 1 || !_lp_cpu_onednn_has_bf16 () || MIN (p->m, p->n) < 4)
+    return FALSE;
+  self.buffered = p->d_scalar != LP_SCALAR_F32 && (p->d_scalar != LP_SCALAR_BF16 || has_epilogue);
+  if (p->beta != 0 && (p->beta != 1 || p->d_scalar != LP_SCALAR_F32))
+    return FALSE;
+
+  self.whole = look_up_matmul (&self, parts.cuts_n ? p->m : MIN (parts.step, p->m), parts.cuts_n ? MIN (parts.step, p->n) : p->n);
+  self.last = look_up_matmul (&self, parts.cuts_n ? p->m : rest, parts.cuts_n ? rest : p->n);
+  if (self.whole == NULL || self.last == NULL)
+    return FALSE;
+  run_parts (&parts, p, run_matmul, &self);
+  return TRUE;
+}
+
+gboolean
+_lp_cpu_onednn_gemm (const LpCpuProduct *p)
+{
+  if (p->d_column_stride != 1 || p->d_row_stride < p->n || p->k == 0 || p->a.scalar != p->b.scalar)
+    return FALSE;
+  if (p->a.scalar == LP_SCALAR_F32)
+    return f32_gemm (p);
+  return p->a.scalar == LP_SCALAR_BF16 && bf16_gemm (p);
+}
+
+/* bf16 is only worth it with instructions for it: the library does without from AVX-512 on, more slowly than LP. */
+gboolean
+_lp_cpu_onednn_has_bf16 (void)
+{
+  static gsize answer;
+
+  if (g_once_init_enter (&answer))
+    {
+      const int isa = dnnl_get_effective_cpu_isa ();
+
+      g_once_init_leave (&answer, (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16 ? 1 : 2);
+    }
+  return answer == 1;
+}
+
+/* Convolution */
 
 /* Parts of a batch, at most: each is run on one thread. */
 #define CONV_PARTS 16
 
 typedef struct
 {
+  gsize      size;
   LpConvPass pass;
+  LpScalar   image, weights, bias;
   int        groups, has_bias;
   gint64     n, x[3], w[4], y[3];         /* extents but for the batch */
   gint64     x_strides[4], w_strides[4], y_strides[4];
@@ -110,90 +524,55 @@ typedef struct
 /* A convolution over a part of the batch, weights in the layout that the library likes best. */
 typedef struct
 {
-  ConvKey              key;
-  dnnl_primitive_t     primitive;         /* NULL: not worth it */
-  dnnl_primitive_t     reorder;           /* weights to or from the library's layout */
-  dnnl_memory_desc_t   x, y, w, bias, plain_w, scratchpad;
+  ConvKey          key;
+  dnnl_primitive_t primitive;             /* NULL: not worth it */
+  dnnl_primitive_t reorder;               /* weights to or from the library's layout and dtype */
+  Desc             x, y, w, bias, plain_w, scratchpad;
 } Conv;
 
-static dnnl_engine_t engine;
-static dnnl_stream_t stream;
-
-static guint
-conv_key_hash (gconstpointer data)
+static Desc
+describe_image (const ConvKey *key, const gint64 *extents, const gint64 *strides)
 {
-  const guint8 *bytes = data;
-  guint hash = 5381;
-
-  for (gsize i = 0; i < sizeof (ConvKey); i++)
-    hash = hash * 33 + bytes[i];
-  return hash;
+  return make_desc (4, (dnnl_dim_t[]) { key->n, extents[0], extents[1], extents[2] }, key->image,
+                    (dnnl_dim_t[]) { strides[0], strides[1], strides[2], strides[3] });
 }
 
-static gboolean
-conv_key_equal (gconstpointer a, gconstpointer b)
+/* As they are stored, or as the library wants them. Gradients of weights are summed in float32. */
+static Desc
+describe_weights (const ConvKey *key, gboolean plain)
 {
-  return memcmp (a, b, sizeof (ConvKey)) == 0;
-}
-
-static void
-describe_image (dnnl_memory_desc_t *desc, gint64 n, const gint64 *extents, const gint64 *strides)
-{
-  const dnnl_dims_t dims = { n, extents[0], extents[1], extents[2] };
-  const dnnl_dims_t steps = { strides[0], strides[1], strides[2], strides[3] };
-
-  dnnl_memory_desc_init_by_strides (desc, 4, dims, dnnl_f32, steps);
-}
-
-static void
-describe_weights (Conv *self, dnnl_memory_desc_t *any)
-{
-  const ConvKey *key = &self->key;
   const gint64 *s = key->w_strides;
   const gint64 oc = key->w[0] / key->groups;
-  const dnnl_dims_t grouped = { key->groups, oc, key->w[1], key->w[2], key->w[3] };
-  const dnnl_dims_t grouped_steps = { oc * s[0], s[0], s[1], s[2], s[3] };
-  const dnnl_dims_t dims = { key->w[0], key->w[1], key->w[2], key->w[3] };
-  const dnnl_dims_t steps = { s[0], s[1], s[2], s[3] };
-  const gboolean plain = key->groups == 1;
+  const dnnl_dim_t dims[] = { key->groups, oc, key->w[1], key->w[2], key->w[3] };
+  const dnnl_dim_t steps[] = { oc * s[0], s[0], s[1], s[2], s[3] };
+  const int first = key->groups == 1;
+  const LpScalar computed = key->pass == LP_CONV_WEIGHT_GRAD ? LP_SCALAR_F32 : key->image;
 
-  dnnl_memory_desc_init_by_strides (&self->plain_w, plain ? 4 : 5, plain ? dims : grouped, dnnl_f32, plain ? steps : grouped_steps);
-  dnnl_memory_desc_init_by_tag (any, plain ? 4 : 5, plain ? dims : grouped, dnnl_f32, dnnl_format_tag_any);
-}
-
-static dnnl_status_t
-describe_pass (Conv *self, const dnnl_memory_desc_t *w, dnnl_prop_kind_t prop, dnnl_convolution_desc_t *desc)
-{
-  const ConvKey *key = &self->key;
-  dnnl_dims_t strides = { 0 }, dilates = { 0 }, before = { 0 }, after = { 0 };
-
-  for (int i = 0; i < 2; i++)
-    {
-      strides[i] = key->stride[i];
-      dilates[i] = key->dilation[i] - 1;
-      before[i] = key->padding[i];
-      after[i] = (key->y[1 + i] - 1) * key->stride[i] + (key->w[2 + i] - 1) * key->dilation[i] + 1 - key->x[1 + i] - key->padding[i];
-    }
-  if (prop == dnnl_backward_data)
-    return dnnl_dilated_convolution_backward_data_desc_init (desc, dnnl_convolution_direct, &self->x, w, &self->y, strides, dilates, before, after);
-  if (prop == dnnl_backward_weights)
-    return dnnl_dilated_convolution_backward_weights_desc_init (desc, dnnl_convolution_direct, &self->x, w, NULL, &self->y, strides, dilates,
-                                                               before, after);
-  return dnnl_dilated_convolution_forward_desc_init (desc, dnnl_forward_training, dnnl_convolution_direct, &self->x, w,
-                                                     key->has_bias ? &self->bias : NULL, &self->y, strides, dilates, before, after);
+  return make_desc (5 - first, dims + first, plain ? key->weights : computed, plain ? steps + first : NULL);
 }
 
 static dnnl_primitive_desc_t
-plan_pass (Conv *self, const dnnl_memory_desc_t *w, dnnl_prop_kind_t prop, const_dnnl_primitive_desc_t hint)
+plan_pass (Conv *self, LpConvPass pass, const_dnnl_primitive_desc_t hint)
 {
-  dnnl_convolution_desc_t desc;
-  dnnl_primitive_attr_t attr = NULL;
+  const ConvKey *key = &self->key;
+  dnnl_dim_t geometry[8];  /* strides, dilations, padding before and after */
+  dnnl_primitive_attr_t attr = new_attr ();
   dnnl_primitive_desc_t plan = NULL;
+  Desc any;
+  ConvKey forward = *key;
 
-  dnnl_primitive_attr_create (&attr);
-  dnnl_primitive_attr_set_scratchpad_mode (attr, dnnl_scratchpad_mode_user);
-  if (describe_pass (self, w, prop, &desc) != dnnl_success || dnnl_primitive_desc_create (&plan, &desc, attr, engine, hint) != dnnl_success)
+  forward.pass = pass;
+  any = describe_weights (&forward, FALSE);
+  for (int i = 0; i < 2; i++)
+    {
+      geometry[i] = key->stride[i];
+      geometry[2 + i] = key->dilation[i] - 1;
+      geometry[4 + i] = key->padding[i];
+      geometry[6 + i] = (key->y[1 + i] - 1) * key->stride[i] + (key->w[2 + i] - 1) * key->dilation[i] + 1 - key->x[1 + i] - key->padding[i];
+    }
+  if (plan_convolution (&plan, pass, self->x, any, key->has_bias ? self->bias : NULL, self->y, geometry, hint, attr) != dnnl_success)
     plan = NULL;
+  free_desc (any);
   dnnl_primitive_attr_destroy (attr);
   return plan;
 }
@@ -204,32 +583,31 @@ make_reorder (Conv *self)
   const gboolean out = self->key.pass == LP_CONV_WEIGHT_GRAD;
   dnnl_primitive_desc_t plan;
 
-  if (dnnl_reorder_primitive_desc_create (&plan, out ? &self->w : &self->plain_w, engine, out ? &self->plain_w : &self->w, engine, NULL)
+  if (dnnl_reorder_primitive_desc_create (&plan, out ? self->w : self->plain_w, engine, out ? self->plain_w : self->w, engine, NULL)
       != dnnl_success)
     return;
   dnnl_primitive_create (&self->reorder, plan);
   dnnl_primitive_desc_destroy (plan);
 }
 
-static void
-make_primitives (Conv *self)
+static gpointer
+make_conv (gconstpointer data)
 {
-  static const dnnl_prop_kind_t props[] = { dnnl_forward_training, dnnl_backward_data, dnnl_backward_weights };
-  const LpConvPass pass = self->key.pass;
+  Conv *self = g_new0 (Conv, 1);
+  const ConvKey *key = &self->key;
   dnnl_primitive_desc_t forward, plan;
-  dnnl_memory_desc_t any;
-  const char *name = NULL;
 
-  describe_image (&self->x, self->key.n, self->key.x, self->key.x_strides);
-  describe_image (&self->y, self->key.n, self->key.y, self->key.y_strides);
-  dnnl_memory_desc_init_by_tag (&self->bias, 1, (dnnl_dims_t) { self->key.w[0] }, dnnl_f32, dnnl_a);
-  describe_weights (self, &any);
-  forward = plan_pass (self, &any, dnnl_forward_training, NULL);
-  plan = pass == LP_CONV_FORWARD ? forward : (forward != NULL ? plan_pass (self, &any, props[pass], forward) : NULL);
-  if (plan != NULL && dnnl_primitive_desc_query (plan, dnnl_query_impl_info_str, 0, &name) == dnnl_success && strstr (name, "ref") == NULL)
+  self->key = *(const ConvKey *) data;
+  self->x = describe_image (key, key->x, key->x_strides);
+  self->y = describe_image (key, key->y, key->y_strides);
+  self->bias = make_desc (1, (dnnl_dim_t[]) { key->w[0] }, key->bias, (dnnl_dim_t[]) { 1 });
+  self->plain_w = describe_weights (key, TRUE);
+  forward = plan_pass (self, LP_CONV_FORWARD, NULL);
+  plan = key->pass == LP_CONV_FORWARD ? forward : (forward != NULL ? plan_pass (self, key->pass, forward) : NULL);
+  if (plan != NULL && is_tuned (plan))
     {
-      self->w = *dnnl_primitive_desc_query_md (plan, pass == LP_CONV_WEIGHT_GRAD ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
-      self->scratchpad = *dnnl_primitive_desc_query_md (plan, dnnl_query_scratchpad_md, 0);
+      self->w = query_desc (plan, key->pass == LP_CONV_WEIGHT_GRAD ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
+      self->scratchpad = query_desc (plan, dnnl_query_scratchpad_md);
       make_reorder (self);
       if (self->reorder != NULL)
         dnnl_primitive_create (&self->primitive, plan);
@@ -238,52 +616,15 @@ make_primitives (Conv *self)
     dnnl_primitive_desc_destroy (plan);
   if (forward != NULL)
     dnnl_primitive_desc_destroy (forward);
+  return self;
 }
 
-/* Conv objects live as long as the process; there is one per shape. */
-static Conv *
-look_up (const ConvKey *key)
+static const Conv *
+look_up_conv (const ConvKey *key)
 {
-  static GMutex lock;
-  static GHashTable *cache;
-  Conv *self;
-  int before;
+  const Conv *self = look_up (key, make_conv);
 
-  g_mutex_lock (&lock);
-  if (cache == NULL)
-    {
-      cache = g_hash_table_new (conv_key_hash, conv_key_equal);
-      dnnl_engine_create (&engine, dnnl_cpu, 0);
-      dnnl_stream_create (&stream, engine, dnnl_stream_default_flags);
-    }
-  self = g_hash_table_lookup (cache, key);
-  if (self == NULL)
-    {
-      self = g_new0 (Conv, 1);
-      self->key = *key;
-      before = omp_get_max_threads ();
-      omp_set_num_threads (1);
-      make_primitives (self);
-      omp_set_num_threads (before);
-      g_hash_table_insert (cache, &self->key, self);
-    }
-  g_mutex_unlock (&lock);
   return self->primitive != NULL ? self : NULL;
-}
-
-static void
-execute (dnnl_primitive_t primitive, const int *names, const dnnl_memory_desc_t *const *descs, void *const *data, int n)
-{
-  dnnl_exec_arg_t args[5];
-
-  for (int i = 0; i < n; i++)
-    {
-      args[i].arg = names[i];
-      dnnl_memory_create (&args[i].memory, descs[i], engine, data[i]);
-    }
-  dnnl_primitive_execute (primitive, stream, n, args);
-  for (int i = 0; i < n; i++)
-    dnnl_memory_destroy (args[i].memory);
 }
 
 static void
@@ -292,8 +633,7 @@ run_reorder (const Conv *self, const void *from, void *to)
   const gboolean out = self->key.pass == LP_CONV_WEIGHT_GRAD;
 
   execute (self->reorder, (const int[]) { DNNL_ARG_FROM, DNNL_ARG_TO },
-           (const dnnl_memory_desc_t *const[]) { out ? &self->w : &self->plain_w, out ? &self->plain_w : &self->w },
-           (void *const[]) { (void *) from, to }, 2);
+           (Desc[]) { out ? self->w : self->plain_w, out ? self->plain_w : self->w }, (void *const[]) { (void *) from, to }, 2);
 }
 
 static void
@@ -304,12 +644,12 @@ run_conv_part (const Conv *self, const LpConvArgs *args, gint64 first, void *w)
     { DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_SCRATCHPAD },
     { DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_SCRATCHPAD },
   };
-  void *scratchpad = _lp_cpu_scratch (LP_SCRATCH_LIBRARY, MAX (dnnl_memory_desc_get_size (&self->scratchpad), 1));
+  const gint64 size = (gint64) _lp_scalar_sizes[self->key.image];
+  void *scratchpad = _lp_cpu_scratch (LP_SCRATCH_LIBRARY, MAX (dnnl_memory_desc_get_size (self->scratchpad), 1));
 
-  execute (self->primitive, names[args->pass],
-           (const dnnl_memory_desc_t *const[]) { &self->x, &self->y, &self->w, &self->scratchpad, &self->bias },
-           (void *const[]) { (float *) args->x.data + first * args->x.strides[0], (float *) args->y.data + first * args->y.strides[0], w, scratchpad,
-                             args->bias.data },
+  execute (self->primitive, names[args->pass], (Desc[]) { self->x, self->y, self->w, self->scratchpad, self->bias },
+           (void *const[]) { args->x.data + first * args->x.strides[0] * size, args->y.data + first * args->y.strides[0] * size, w,
+                             scratchpad, args->bias.data },
            self->key.has_bias ? 5 : 4);
 }
 
@@ -319,9 +659,13 @@ make_key (const LpConvArgs *args, gint64 n)
   ConvKey key;
 
   memset (&key, 0, sizeof key);  /* holes are hashed too */
+  key.size = sizeof key;
   key.pass = args->pass;
-  key.groups = args->groups;
+  key.image = args->x.scalar;
+  key.weights = args->w.scalar;
   key.has_bias = args->pass == LP_CONV_FORWARD && args->bias.data != NULL;
+  key.bias = key.has_bias ? args->bias.scalar : LP_SCALAR_F32;
+  key.groups = args->groups;
   key.n = n;
   memcpy (key.x, args->x.dims + 1, sizeof key.x);
   memcpy (key.w, args->w.dims, sizeof key.w);
@@ -335,14 +679,30 @@ make_key (const LpConvArgs *args, gint64 n)
   return key;
 }
 
-/* float32, channels last and dense. */
+/* Channels last and dense. */
 static gboolean
 is_plain_image (const LpArray *image)
 {
   const gint64 *d = image->dims, *s = image->strides;
 
-  return image->scalar == LP_SCALAR_F32 && (s[1] == 1 || d[1] == 1) && (s[3] == d[1] || d[3] == 1) && (s[2] == d[3] * d[1] || d[2] == 1)
+  return (s[1] == 1 || d[1] == 1) && (s[3] == d[1] || d[3] == 1) && (s[2] == d[3] * d[1] || d[2] == 1)
          && (s[0] == d[2] * d[3] * d[1] || d[0] == 1);
+}
+
+static gboolean
+is_usable (LpScalar scalar)
+{
+  return scalar == LP_SCALAR_F32 || (scalar == LP_SCALAR_BF16 && _lp_cpu_onednn_has_bf16 ());
+}
+
+static gboolean
+can_convolve (const LpConvArgs *args)
+{
+  const gboolean has_bias = args->bias.data != NULL;
+
+  return args->x.dims[0] > 0 && args->x.scalar == args->y.scalar && is_usable (args->x.scalar) && is_usable (args->w.scalar)
+         && is_plain_image (&args->x) && is_plain_image (&args->y)
+         && (!has_bias || (is_usable (args->bias.scalar) && args->bias.strides[0] == 1));
 }
 
 static void
@@ -359,7 +719,6 @@ _lp_cpu_onednn_conv2d (const LpConvArgs *args)
   const gint64 n = MAX (args->x.dims[0], 1);
   const gint64 step = (n + CONV_PARTS - 1) / CONV_PARTS, parts = (n + step - 1) / step, rest = n - (parts - 1) * step;
   const gboolean to_weights = args->pass == LP_CONV_WEIGHT_GRAD;
-  const gboolean bias_fits = args->bias.data == NULL || (args->bias.scalar == LP_SCALAR_F32 && args->bias.strides[0] == 1);
   const gint64 work = _lp_cpu_n_elements (&args->y) * args->w.dims[1] * args->w.dims[2] * args->w.dims[3];
   const int threads = work < (1 << 19) || omp_in_parallel () ? 1 : omp_get_max_threads ();
   const int before = omp_get_max_threads ();
@@ -368,16 +727,16 @@ _lp_cpu_onednn_conv2d (const LpConvArgs *args)
   gsize w_size;
   guint8 *w;
 
-  if (args->x.dims[0] == 0 || !is_plain_image (&args->x) || !is_plain_image (&args->y) || args->w.scalar != LP_SCALAR_F32 || !bias_fits)
+  if (!can_convolve (args))
     return FALSE;
   key = make_key (args, step);
-  whole = look_up (&key);
+  whole = look_up_conv (&key);
   key.n = rest;
-  last = look_up (&key);
+  last = look_up_conv (&key);
   /* the parts share one copy of the weights */
-  if (whole == NULL || last == NULL || !dnnl_memory_desc_equal (&whole->w, &last->w))
+  if (whole == NULL || last == NULL || !dnnl_memory_desc_equal (whole->w, last->w))
     return FALSE;
-  w_size = (dnnl_memory_desc_get_size (&whole->w) + 63) / 64 * 64;
+  w_size = (dnnl_memory_desc_get_size (whole->w) + 63) / 64 * 64;
   w = _lp_cpu_scratch (LP_SCRATCH_PARTIAL, w_size * (gsize) (to_weights ? parts : 1));
   omp_set_num_threads (1);
   if (!to_weights)
@@ -395,22 +754,6 @@ _lp_cpu_onednn_conv2d (const LpConvArgs *args)
     run_reorder (whole, w, args->w.data);
   omp_set_num_threads (before);
   return TRUE;
-}
-
-#else /* the descriptors of oneDNN 3 are others */
-
-gboolean
-_lp_cpu_onednn_conv2d (const LpConvArgs *args)
-{
-  return FALSE;
-}
-
-#endif
-
-gboolean
-_lp_cpu_onednn_has_bf16 (void)
-{
-  return FALSE;
 }
 
 #else /* !HAVE_ONEDNN */

@@ -71,6 +71,27 @@ _lp_cpu_product_finish (const LpCpuProduct *self, gint64 m0, gint64 m, gint64 n0
     finish_row (self, m0 + i, n0, n, d_address (self, m0 + i, n0));
 }
 
+void
+_lp_cpu_product_store (const LpCpuProduct *self, gint64 m0, gint64 m, gint64 n0, gint64 n, guint8 *buffer)
+{
+  const gsize size = _lp_cpu_compute_size (self->compute);
+
+  if (self->d_column_stride == 1 && self->d_row_stride == n && self->bias == NULL && self->activation == LP_ACTIVATION_NONE)
+    {
+      _lp_cpu_isa->convert->store[self->compute][self->d_scalar] (buffer, (gsize) (m * n),
+                                                                  d_address (self, m0, n0), 1);
+      return;
+    }
+  for (gint64 i = 0; i < m; i++)
+    {
+      guint8 *row = buffer + (gsize) (i * n) * size;
+
+      finish_row (self, m0 + i, n0, n, row);
+      _lp_cpu_isa->convert->store[self->compute][self->d_scalar] (row, (gsize) n, d_address (self, m0 + i, n0),
+                                                                  self->d_column_stride);
+    }
+}
+
 static gsize
 pack_size (const LpCpuProduct *self, gint64 rows)
 {
@@ -108,20 +129,7 @@ tile_buffered (const LpCpuProduct *self, LpCpuTile *tile)
       _lp_cpu_isa->convert->load[self->compute][self->d_scalar] (d_address (self, tile->m0 + i, tile->n0), self->d_column_stride,
                                                                  (gsize) tile->n, buffer + (gsize) (i * tile->n) * size);
   compute_tile (self, tile);
-  if (self->d_column_stride == 1 && self->d_row_stride == tile->n && self->bias == NULL && self->activation == LP_ACTIVATION_NONE)
-    {
-      _lp_cpu_isa->convert->store[self->compute][self->d_scalar] (buffer, (gsize) (tile->m * tile->n),
-                                                                  d_address (self, tile->m0, tile->n0), 1);
-      return;
-    }
-  for (gint64 i = 0; i < tile->m; i++)
-    {
-      guint8 *row = buffer + (gsize) (i * tile->n) * size;
-
-      finish_row (self, tile->m0 + i, tile->n0, tile->n, row);
-      _lp_cpu_isa->convert->store[self->compute][self->d_scalar] (row, (gsize) tile->n, d_address (self, tile->m0 + i, tile->n0),
-                                                                  self->d_column_stride);
-    }
+  _lp_cpu_product_store (self, tile->m0, tile->m, tile->n0, tile->n, buffer);
 }
 
 static void
