@@ -17,6 +17,12 @@ static const dnnl_data_type_t data_types[LP_N_SCALARS] = {
   [LP_SCALAR_BF16] = dnnl_bf16,
 };
 
+/* The library reads all of each. */
+typedef struct
+{
+  dnnl_dims_t strides, dilates, before, after;
+} Geometry;
+
 /* What differs between the versions: descriptors of memory are structures in 2.6 and opaque in 3, and 3 has no descriptors
  * of operations. */
 #if DNNL_VERSION_MAJOR == 2
@@ -70,21 +76,21 @@ plan_matmul (dnnl_primitive_desc_t *plan, Desc a, Desc b, Desc d, dnnl_primitive
 }
 
 static dnnl_status_t
-plan_convolution (dnnl_primitive_desc_t *plan, LpConvPass pass, Desc x, Desc w, Desc bias, Desc y, const dnnl_dim_t *geometry,
+plan_convolution (dnnl_primitive_desc_t *plan, LpConvPass pass, Desc x, Desc w, Desc bias, Desc y, const Geometry *g,
                   const_dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr)
 {
-  const dnnl_dim_t *strides = geometry, *dilates = geometry + 2, *before = geometry + 4, *after = geometry + 6;
   dnnl_convolution_desc_t desc;
   dnnl_status_t status;
 
   if (pass == LP_CONV_INPUT_GRAD)
-    status = dnnl_dilated_convolution_backward_data_desc_init (&desc, dnnl_convolution_direct, x, w, y, strides, dilates, before, after);
+    status = dnnl_dilated_convolution_backward_data_desc_init (&desc, dnnl_convolution_direct, x, w, y, g->strides, g->dilates,
+                                                                g->before, g->after);
   else if (pass == LP_CONV_WEIGHT_GRAD)
-    status = dnnl_dilated_convolution_backward_weights_desc_init (&desc, dnnl_convolution_direct, x, w, NULL, y, strides, dilates, before,
-                                                                  after);
+    status = dnnl_dilated_convolution_backward_weights_desc_init (&desc, dnnl_convolution_direct, x, w, NULL, y, g->strides, g->dilates,
+                                                                g->before, g->after);
   else
-    status = dnnl_dilated_convolution_forward_desc_init (&desc, dnnl_forward_training, dnnl_convolution_direct, x, w, bias, y, strides,
-                                                         dilates, before, after);
+    status = dnnl_dilated_convolution_forward_desc_init (&desc, dnnl_forward_training, dnnl_convolution_direct, x, w, bias, y, g->strides, g->dilates,
+                                                                g->before, g->after);
   return status == dnnl_success ? dnnl_primitive_desc_create (plan, &desc, attr, engine, hint) : status;
 }
 
@@ -139,19 +145,17 @@ plan_matmul (dnnl_primitive_desc_t *plan, Desc a, Desc b, Desc d, dnnl_primitive
 }
 
 static dnnl_status_t
-plan_convolution (dnnl_primitive_desc_t *plan, LpConvPass pass, Desc x, Desc w, Desc bias, Desc y, const dnnl_dim_t *geometry,
+plan_convolution (dnnl_primitive_desc_t *plan, LpConvPass pass, Desc x, Desc w, Desc bias, Desc y, const Geometry *g,
                   const_dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr)
 {
-  const dnnl_dim_t *strides = geometry, *dilates = geometry + 2, *before = geometry + 4, *after = geometry + 6;
-
   if (pass == LP_CONV_INPUT_GRAD)
-    return dnnl_convolution_backward_data_primitive_desc_create (plan, engine, dnnl_convolution_direct, x, w, y, strides, dilates, before,
-                                                                 after, hint, attr);
+    return dnnl_convolution_backward_data_primitive_desc_create (plan, engine, dnnl_convolution_direct, x, w, y, g->strides,
+                                                                 g->dilates, g->before, g->after, hint, attr);
   if (pass == LP_CONV_WEIGHT_GRAD)
-    return dnnl_convolution_backward_weights_primitive_desc_create (plan, engine, dnnl_convolution_direct, x, w, NULL, y, strides, dilates,
-                                                                    before, after, hint, attr);
+    return dnnl_convolution_backward_weights_primitive_desc_create (plan, engine, dnnl_convolution_direct, x, w, NULL, y, g->strides,
+                                                                    g->dilates, g->before, g->after, hint, attr);
   return dnnl_convolution_forward_primitive_desc_create (plan, engine, dnnl_forward_training, dnnl_convolution_direct, x, w, bias, y,
-                                                         strides, dilates, before, after, attr);
+                                                         g->strides, g->dilates, g->before, g->after, attr);
 }
 
 #endif
@@ -555,7 +559,7 @@ static dnnl_primitive_desc_t
 plan_pass (Conv *self, LpConvPass pass, const_dnnl_primitive_desc_t hint)
 {
   const ConvKey *key = &self->key;
-  dnnl_dim_t geometry[8];  /* strides, dilations, padding before and after */
+  Geometry geometry = { 0 };
   dnnl_primitive_attr_t attr = new_attr ();
   dnnl_primitive_desc_t plan = NULL;
   Desc any;
@@ -565,12 +569,12 @@ plan_pass (Conv *self, LpConvPass pass, const_dnnl_primitive_desc_t hint)
   any = describe_weights (&forward, FALSE);
   for (int i = 0; i < 2; i++)
     {
-      geometry[i] = key->stride[i];
-      geometry[2 + i] = key->dilation[i] - 1;
-      geometry[4 + i] = key->padding[i];
-      geometry[6 + i] = (key->y[1 + i] - 1) * key->stride[i] + (key->w[2 + i] - 1) * key->dilation[i] + 1 - key->x[1 + i] - key->padding[i];
+      geometry.strides[i] = key->stride[i];
+      geometry.dilates[i] = key->dilation[i] - 1;
+      geometry.before[i] = key->padding[i];
+      geometry.after[i] = (key->y[1 + i] - 1) * key->stride[i] + (key->w[2 + i] - 1) * key->dilation[i] + 1 - key->x[1 + i] - key->padding[i];
     }
-  if (plan_convolution (&plan, pass, self->x, any, key->has_bias ? self->bias : NULL, self->y, geometry, hint, attr) != dnnl_success)
+  if (plan_convolution (&plan, pass, self->x, any, key->has_bias ? self->bias : NULL, self->y, &geometry, hint, attr) != dnnl_success)
     plan = NULL;
   free_desc (any);
   dnnl_primitive_attr_destroy (attr);
