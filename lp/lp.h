@@ -2,11 +2,15 @@
 
 #define LP_INSIDE
 
+#include <lp/core/lp-blockwise-dtype.h>
 #include <lp/core/lp-dtype-registry.h>
 #include <lp/core/lp-dtype.h>
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-float-dtype.h>
+#include <lp/core/lp-microscaling-dtype.h>
 #include <lp/core/lp-random.h>
 #include <lp/core/lp-registry.h>
+#include <lp/core/lp-rowwise-dtype.h>
 #include <lp/core/lp-shape.h>
 #include <lp/core/lp-version-macros.h>
 

@@ -23,8 +23,8 @@ float_of (guint32 bits)
 
 /* Rounding to odd keeps a sticky bit, so that a second rounding to 16 bits sees what the first one lost.
  * S. Boldo, G. Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE TC 57 (2008). */
-static float
-round_to_odd (double value)
+float
+_lp_round_to_odd (double value)
 {
   float nearest = (float) value;
   guint32 bits;
@@ -63,7 +63,7 @@ _lp_bf16_to_f32 (guint16 bits)
 guint16
 _lp_bf16_from_f64 (double value)
 {
-  return _lp_bf16_from_f32 (round_to_odd (value));
+  return _lp_bf16_from_f32 (_lp_round_to_odd (value));
 }
 
 guint16
@@ -102,5 +102,5 @@ _lp_f16_to_f32 (guint16 bits)
 guint16
 _lp_f16_from_f64 (double value)
 {
-  return _lp_f16_from_f32 (round_to_odd (value));
+  return _lp_f16_from_f32 (_lp_round_to_odd (value));
 }

@@ -26,6 +26,13 @@ extern const guint8 _lp_scalar_sizes[LP_N_SCALARS];
 LpScalar _lp_dtype_get_scalar  (LpDType  *self);
 LpDType *_lp_dtype_from_scalar (LpScalar  scalar);
 
+/* For the constructors of built-in dtypes; @name is for those that were given none. They are thread-safe. */
+void     _lp_dtype_set_layout  (LpDType    *self,
+                                const char *name,
+                                guint       bits,
+                                guint       block_size,
+                                gboolean    flat);
+
 /* The dtype in which a gradient of a tensor of this dtype is kept: itself for f64, f32, f16 and
  * bf16, float32 for encoded ones. */
 LpDType *_lp_dtype_get_gradient_dtype (LpDType *self);
@@ -37,5 +44,7 @@ guint16 _lp_f16_from_f64  (double  value);
 guint16 _lp_bf16_from_f32 (float   value);
 float   _lp_bf16_to_f32   (guint16 bits);
 guint16 _lp_bf16_from_f64 (double  value);
+/* Keeps in the last bit whether anything was lost, so that a second rounding to fewer bits is right. */
+float   _lp_round_to_odd  (double  value);
 
 G_END_DECLS

@@ -1,7 +1,11 @@
 #include <lp/core/lp-dtype-registry.h>
 
+#include <lp/core/lp-blockwise-dtype.h>
 #include <lp/core/lp-dtype-private.h>
+#include <lp/core/lp-float-dtype.h>
+#include <lp/core/lp-microscaling-dtype.h>
 #include <lp/core/lp-registry-private.h>
+#include <lp/core/lp-rowwise-dtype.h>
 
 /**
  * LpDTypeRegistry:
@@ -22,6 +26,45 @@ static const char *const descriptions[LP_N_SCALARS] = {
   NULL, "IEEE 754 binary64", "IEEE 754 binary32", "IEEE 754 binary16", "bfloat16", "signed 64-bit integers",
   "signed 32-bit integers", "signed 16-bit integers", "signed 8-bit integers", "unsigned 8-bit integers", "truth values"
 };
+
+/* Dtypes whose properties say all. */
+static const struct
+{
+  const char *name;
+  GType     (* get_type) (void);
+  const char *properties;
+  const char *description;
+} encoded[] = {
+  { "f8e4m3", lp_float_dtype_get_type, "{'format': <'e4m3'>}", "8-bit floats, 4 of exponent, saturating at 448" },
+  { "f8e5m2", lp_float_dtype_get_type, "{'format': <'e5m2'>}", "8-bit floats, 5 of exponent, saturating at 57344" },
+  { "e2m1", lp_float_dtype_get_type, "{'format': <'e2m1'>}", "4-bit floats of OCP, saturating at 6" },
+  { "mxfp8-e4m3", lp_microscaling_dtype_get_type, "{'format': <'e4m3'>}", "e4m3 in blocks of 32, scaled by a power of two" },
+  { "mxfp8-e5m2", lp_microscaling_dtype_get_type, "{'format': <'e5m2'>}", "e5m2 in blocks of 32, scaled by a power of two" },
+  { "mxfp6-e2m3", lp_microscaling_dtype_get_type, "{'format': <'e2m3'>}", "e2m3 in blocks of 32, scaled by a power of two" },
+  { "mxfp6-e3m2", lp_microscaling_dtype_get_type, "{'format': <'e3m2'>}", "e3m2 in blocks of 32, scaled by a power of two" },
+  { "mxfp4", lp_microscaling_dtype_get_type, "{'format': <'e2m1'>}", "e2m1 in blocks of 32, scaled by a power of two" },
+  { "nvfp4", lp_microscaling_dtype_get_type, "{'format': <'e2m1'>, 'scale-format': <'e4m3'>}",
+    "e2m1 in blocks of 16, scaled by an e4m3 number, and a scale of the tensor" },
+  { "nf4", lp_blockwise_dtype_get_type, "{'code': <'nf4'>}", "4-bit quantiles of a normal distribution, blocks of 64" },
+  { "nf4-dq", lp_blockwise_dtype_get_type, "{'code': <'nf4'>, 'double-quantized': <true>}", "nf4 with 8-bit scales of blocks" },
+  { "fp4", lp_blockwise_dtype_get_type, "{'code': <'fp4'>}", "4-bit floats of bitsandbytes, blocks of 64" },
+  { "fp4-dq", lp_blockwise_dtype_get_type, "{'code': <'fp4'>, 'double-quantized': <true>}", "fp4 with 8-bit scales of blocks" },
+  { "i8-dynamic", lp_blockwise_dtype_get_type, "{'code': <'dynamic'>}", "8-bit dynamic map, blocks of 256" },
+  { "i8-rowwise", lp_rowwise_dtype_get_type, "@a{sv} {}", "8-bit integers with a scale per row" },
+};
+
+static void
+add_encoded (LpRegistry *registry)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (encoded); i++)
+    {
+      g_autoptr (GVariant) values = g_variant_ref_sink (g_variant_new_parsed (encoded[i].properties));
+      g_autoptr (LpRegistryEntry) entry =
+        lp_registry_entry_new (encoded[i].name, encoded[i].get_type (), values, encoded[i].description);
+
+      _lp_registry_add_builtin (registry, entry);
+    }
+}
 
 static void
 lp_dtype_registry_finalize (GObject *object)
@@ -80,6 +123,7 @@ lp_dtype_registry_get_default (void)
 
           _lp_registry_add_builtin (LP_REGISTRY (self), entry);
         }
+      add_encoded (LP_REGISTRY (self));
       g_once_init_leave (&instance, (gsize) self);
     }
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include <lp/core/lp-dtype-private.h>
+#include <lp/core/lp-dtype-codec-private.h>
 #include <lp/core/lp-error.h>
 
 /**
@@ -19,12 +19,14 @@ typedef struct
   guint    bits;
   guint    block_size;
   gboolean thread_safe;
+  gboolean flat;
   LpScalar scalar;
+  const LpDTypeCodec *codec;
 } LpDTypePrivate;
 
 G_DEFINE_TYPE_WITH_PRIVATE (LpDType, lp_dtype, G_TYPE_OBJECT)
 
-enum { PROP_0, PROP_NAME, PROP_BITS, PROP_BLOCK_SIZE, PROP_THREAD_SAFE, N_PROPS };
+enum { PROP_0, PROP_NAME, PROP_BITS, PROP_BLOCK_SIZE, PROP_THREAD_SAFE, PROP_FLAT, N_PROPS };
 
 static GParamSpec *properties[N_PROPS];
 
@@ -54,6 +56,8 @@ lp_dtype_real_encode (LpDType  *self,
                       gint      axis,
                       GError  **error)
 {
+  if (PRIV (self)->codec != NULL)
+    return _lp_dtype_codec_encode (self, values, shape, axis, error);
   not_implemented (self, "encode", error);
   return NULL;
 }
@@ -67,11 +71,13 @@ lp_dtype_real_decode (LpDType  *self,
                       gint64    n_blocks,
                       GError  **error)
 {
+  if (PRIV (self)->codec != NULL)
+    return _lp_dtype_codec_decode (self, data, shape, axis, first_block, n_blocks, error);
   not_implemented (self, "decode", error);
   return NULL;
 }
 
-/* Whole blocks of every row along the last axis. */
+/* Whole blocks: of every row along the last axis, or of all if the dtype is flat. */
 static gint64
 lp_dtype_real_get_encoded_size (LpDType *self,
                                 LpShape *shape)
@@ -84,6 +90,10 @@ lp_dtype_real_get_encoded_size (LpDType *self,
   if (n == 0)
     return 0;
 
+  if (priv->codec != NULL)
+    return _lp_dtype_codec_get_size (self, n / row, row);
+  if (priv->flat)
+    row = n;
   blocks = n / row * ((row + priv->block_size - 1) / priv->block_size);
 
   return (blocks * priv->block_size * priv->bits + 7) / 8;
@@ -119,6 +129,9 @@ lp_dtype_get_property (GObject    *object,
     case PROP_THREAD_SAFE:
       g_value_set_boolean (value, priv->thread_safe);
       break;
+    case PROP_FLAT:
+      g_value_set_boolean (value, priv->flat);
+      break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
     }
@@ -145,6 +158,9 @@ lp_dtype_set_property (GObject      *object,
       break;
     case PROP_THREAD_SAFE:
       priv->thread_safe = g_value_get_boolean (value);
+      break;
+    case PROP_FLAT:
+      priv->flat = g_value_get_boolean (value);
       break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
@@ -193,6 +209,14 @@ lp_dtype_class_init (LpDTypeClass *klass)
    */
   properties[PROP_THREAD_SAFE] = g_param_spec_boolean ("thread-safe", NULL, NULL, FALSE, flags);
 
+  /**
+   * LpDType:flat: (getter get_flat)
+   *
+   * Whether blocks run on from row to row, over the elements of the tensor in row-major order. If not, a row whose extent
+   * is no multiple of the block size ends in a short block.
+   */
+  properties[PROP_FLAT] = g_param_spec_boolean ("flat", NULL, NULL, FALSE, flags);
+
   g_object_class_install_properties (object_class, N_PROPS, properties);
 }
 
@@ -223,6 +247,39 @@ _lp_dtype_from_scalar (LpScalar scalar)
     }
 
   return dtypes[scalar];
+}
+
+void
+_lp_dtype_set_layout (LpDType    *self,
+                      const char *name,
+                      guint       bits,
+                      guint       block_size,
+                      gboolean    flat)
+{
+  LpDTypePrivate *priv = PRIV (self);
+
+  if (g_strcmp0 (priv->name, "unnamed") == 0)
+    {
+      g_free (priv->name);
+      priv->name = g_strdup (name);
+    }
+  priv->bits = bits;
+  priv->block_size = block_size;
+  priv->flat = flat;
+  priv->thread_safe = TRUE;
+}
+
+const LpDTypeCodec *
+_lp_dtype_get_codec (LpDType *self)
+{
+  return PRIV (self)->codec;
+}
+
+void
+_lp_dtype_set_codec (LpDType            *self,
+                     const LpDTypeCodec *codec)
+{
+  PRIV (self)->codec = codec;
 }
 
 LpScalar
@@ -299,6 +356,22 @@ lp_dtype_get_thread_safe (LpDType *self)
   g_return_val_if_fail (LP_IS_DTYPE (self), FALSE);
 
   return PRIV (self)->thread_safe;
+}
+
+/**
+ * lp_dtype_get_flat: (get-property flat)
+ * @self: a dtype
+ *
+ * Gets whether blocks run on from row to row.
+ *
+ * Returns: whether they do
+ */
+gboolean
+lp_dtype_get_flat (LpDType *self)
+{
+  g_return_val_if_fail (LP_IS_DTYPE (self), FALSE);
+
+  return PRIV (self)->flat;
 }
 
 /**
@@ -444,7 +517,8 @@ lp_dtype_encode (LpDType  *self,
  * @n_blocks: how many
  * @error: return location for an error
  *
- * Decodes some blocks of a tensor. A row whose extent is no multiple of the block size ends in a short block.
+ * Decodes some blocks of a tensor. A row whose extent is no multiple of the block size ends in a short block; so does a
+ * tensor in a [property@DType:flat] dtype.
  *
  * Returns: (transfer full): float32 values, block after block; a short block gives as many values as it has.
  *   Errors as for [method@DType.encode]
@@ -470,6 +544,8 @@ lp_dtype_decode (LpDType  *self,
 
   priv = PRIV (self);
   row = lp_shape_get_n_dims (shape) > 0 ? lp_shape_get_dim (shape, axis) : 1;
+  if (priv->flat)
+    row = lp_shape_get_n_elements (shape);
   blocks_per_row = MAX (1, (row + priv->block_size - 1) / priv->block_size);
   total = row > 0 ? lp_shape_get_n_elements (shape) / row * blocks_per_row : 0;
   if (first_block < 0 || n_blocks < 0 || first_block > total || n_blocks > total - first_block)

@@ -22,7 +22,8 @@ G_DECLARE_DERIVABLE_TYPE (LpDType, lp_dtype, LP, DTYPE, GObject)
  * @get_encoded_size: the bytes that a tensor of @shape takes
  *
  * A block is [property@DType:block-size] consecutive elements along the encoded axis; axis -1
- * is the last one. Blocks are counted in row-major order of the blocks.
+ * is the last one. Blocks are counted in row-major order of the blocks. The shape that decode gets may be that of the
+ * encoded tensor with its leading axes joined.
  */
 struct _LpDTypeClass
 {
@@ -55,6 +56,8 @@ LP_AVAILABLE_IN_ALL
 guint       lp_dtype_get_block_size   (LpDType     *self);
 LP_AVAILABLE_IN_ALL
 gboolean    lp_dtype_get_thread_safe  (LpDType     *self);
+LP_AVAILABLE_IN_ALL
+gboolean    lp_dtype_get_flat         (LpDType     *self);
 LP_AVAILABLE_IN_ALL
 gboolean    lp_dtype_is_floating      (LpDType     *self);
 LP_AVAILABLE_IN_ALL

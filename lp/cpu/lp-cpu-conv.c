@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "lp-cpu-encoded-private.h"
 #include "lp-cpu-gemm-private.h"
 
 /* Convolution as an implicit matrix product: no column matrix is ever made. Some images at a time are brought to the
@@ -472,24 +473,114 @@ settle_strides (LpArray *image)
     s[0] = s[2] * d[2];
 }
 
-gboolean
-_lp_cpu_conv2d (const LpConvArgs *given, GError **error)
+static gboolean
+run (const LpConvArgs *args, GError **error)
 {
-  LpConvArgs settled = *given;
-  const LpConvArgs *args = &settled;
-  const LpArray *arrays[] = { &args->x, &args->w, &args->y, &args->bias };
-  const LpArray *written[] = { [LP_CONV_FORWARD] = &args->y, [LP_CONV_INPUT_GRAD] = &args->x, [LP_CONV_WEIGHT_GRAD] = &args->w };
+  const LpArray *arrays[] = { &args->x, &args->w, &args->y };
   LpCompute compute;
 
-  if (!_lp_cpu_check_native ("conv2d", arrays, 4, error))
-    return FALSE;
-  settle_strides (&settled.x);
-  settle_strides (&settled.y);
-  if (_lp_cpu_n_elements (written[args->pass]) == 0 || _lp_cpu_onednn_conv2d (args))
+  if (_lp_cpu_onednn_conv2d (args))
     return TRUE;
   compute = _lp_cpu_float_compute (arrays, 3);
   if (args->pass == LP_CONV_WEIGHT_GRAD)
     return run_weight_pass (args, compute, error);
   run_image_pass (args, compute);
   return TRUE;
+}
+
+static LpArray
+narrow_channels (const LpArray *image, int axis, gint64 first, gint64 n)
+{
+  LpArray part = *image;
+
+  part.data += first * image->strides[axis] * _lp_scalar_sizes[image->scalar];
+  part.dims[axis] = n;
+  return part;
+}
+
+/* Some filters of an encoded weight, and some channels of each. */
+typedef struct
+{
+  gint64 filter, n_filters, channel, n_channels;
+} FilterPart;
+
+/* In float32, dense. */
+static gboolean
+decode_filters (const LpArray *w, const FilterPart *part, float *panel, GError **error)
+{
+  const gint64 cells = w->dims[2] * w->dims[3], row = part->n_channels * cells, start = w->offset + part->channel * cells;
+
+  if (part->n_channels == w->dims[1])
+    return _lp_cpu_encoded_read (w, start + part->filter * w->strides[0], part->n_filters * row, panel, error);
+  for (gint64 i = 0; i < part->n_filters; i++)
+    if (!_lp_cpu_encoded_read (w, start + (part->filter + i) * w->strides[0], row, panel + i * row, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* The filters of a part with the channels that belong to them; @group is NULL for all groups at once. */
+static gboolean
+run_part (const LpConvArgs *args, const FilterPart *part, const gint64 *group, float *panel, GError **error)
+{
+  const gint64 kh = args->w.dims[2], kw = args->w.dims[3], channels = args->w.dims[1];
+  LpConvArgs some = *args;
+
+  if (!decode_filters (&args->w, part, panel, error))
+    return FALSE;
+  some.w = (LpArray) { .data = (guint8 *) panel, .scalar = LP_SCALAR_F32, .n_dims = 4, .dims = { part->n_filters, part->n_channels, kh, kw },
+                       .strides = { part->n_channels * kh * kw, kh * kw, kw, 1 } };
+  if (group != NULL)
+    {
+      some.groups = 1;
+      some.x = narrow_channels (&args->x, 1, *group * channels + part->channel, part->n_channels);
+      some.y = narrow_channels (&args->y, 1, part->filter, part->n_filters);
+      if (args->bias.data != NULL && args->bias.dims[0] != 1)
+        some.bias = narrow_channels (&args->bias, 0, part->filter, part->n_filters);
+    }
+  return run (&some, error);
+}
+
+/* An encoded weight, a panel of it at a time: some filters for the output, some channels of all filters of a group for the
+ * gradient of the input. */
+static gboolean
+run_encoded (const LpConvArgs *args, GError **error)
+{
+  const gint64 channels = args->w.dims[1], cells = args->w.dims[2] * args->w.dims[3], filters = args->w.dims[0] / args->groups;
+  const gboolean backward = args->pass == LP_CONV_INPUT_GRAD;
+  const gint64 all = args->w.dims[0] * channels * cells, unit = (backward ? filters : channels) * cells;
+  const gint64 extent = backward ? channels : filters, step = CLAMP (LP_CPU_PANEL_ELEMENTS / unit, 1, extent);
+  const gint64 size = all <= LP_CPU_PANEL_ELEMENTS ? all : step * unit;
+  float *panel = _lp_cpu_panel_new (size);
+  gboolean ok = TRUE;
+
+  if (size == all)
+    ok = run_part (args, &(FilterPart) { 0, args->w.dims[0], 0, channels }, NULL, panel, error);
+  else
+    for (gint64 i = 0; ok && i < args->groups * extent; i = (i / extent) * extent + MIN (extent, i % extent + step))
+      {
+        const gint64 group = i / extent, first = i % extent, n = MIN (step, extent - first);
+        const FilterPart part = { group * filters + (backward ? 0 : first), backward ? filters : n, backward ? first : 0, backward ? n : channels };
+
+        ok = run_part (args, &part, &group, panel, error);
+      }
+  _lp_cpu_panel_free (panel, size);
+  return ok;
+}
+
+gboolean
+_lp_cpu_conv2d (const LpConvArgs *given, GError **error)
+{
+  LpConvArgs settled = *given;
+  const LpConvArgs *args = &settled;
+  const gboolean encoded = args->w.scalar == LP_SCALAR_ENCODED && args->pass != LP_CONV_WEIGHT_GRAD;
+  const LpArray *arrays[] = { &args->x, &args->y, &args->bias, &args->w };
+  const LpArray *written[] = { [LP_CONV_FORWARD] = &args->y, [LP_CONV_INPUT_GRAD] = &args->x, [LP_CONV_WEIGHT_GRAD] = &args->w };
+
+  if (!_lp_cpu_check_native ("conv2d", arrays, encoded ? 3 : 4, error))
+    return FALSE;
+  settle_strides (&settled.x);
+  settle_strides (&settled.y);
+  if (_lp_cpu_n_elements (written[args->pass]) == 0)
+    return TRUE;
+  return encoded ? run_encoded (args, error) : run (args, error);
 }

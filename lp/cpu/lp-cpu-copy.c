@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "lp-cpu-private.h"
+#include "lp-cpu-encoded-private.h"
 
 /* Values of one dtype move as they are, so that no bit of a NaN changes. */
 static void
@@ -55,117 +55,13 @@ copy_same (const LpArray *x, const LpArray *y)
   return TRUE;
 }
 
-/* A contiguous array over a run of float32 values with the shape of @like. */
-static LpArray
-contiguous_f32 (const LpArray *like, gpointer data)
-{
-  LpArray array = *like;
-  gint64 stride = 1;
-
-  array.data = data;
-  array.scalar = LP_SCALAR_F32;
-  array.dtype = NULL;
-  for (int i = array.n_dims - 1; i >= 0; i--)
-    {
-      array.strides[i] = stride;
-      stride *= array.dims[i];
-    }
-  return array;
-}
-
-/* Blocks decoded at a time: 4 MiB of float32. */
-static gint64
-blocks_per_panel (LpDType *dtype)
-{
-  return MAX (1, (1 << 20) / (gint64) lp_dtype_get_block_size (dtype));
-}
-
-static gboolean
-decode_into (const LpArray *x, const LpArray *y, GError **error)
-{
-  const gint64 block = lp_dtype_get_block_size (x->dtype);
-  const gint64 n = _lp_cpu_n_elements (x);
-  const gint64 n_blocks = (n + block - 1) / block;
-  const gint64 step = blocks_per_panel (x->dtype);
-  g_autoptr (LpShape) shape = lp_shape_new (x->dims, (gsize) x->n_dims);
-  g_autoptr (GBytes) data = g_bytes_new_static (x->data, (gsize) lp_dtype_get_encoded_size (x->dtype, shape));
-  LpCpuLoop loop;
-
-  _lp_cpu_loop_init (&loop, &y, 1, TRUE);
-  for (gint64 b = 0; b < n_blocks; b += step)
-    {
-      g_autoptr (GBytes) values = lp_dtype_decode (x->dtype, data, shape, -1, x->first_block + b, MIN (step, n_blocks - b), error);
-      const float *f;
-
-      if (values == NULL)
-        return FALSE;
-      f = g_bytes_get_data (values, NULL);
-      for (gint64 i = b * block; i < MIN (n, (b + step) * block); i += LP_CPU_CHUNK)
-        {
-          const gsize count = (gsize) MIN (LP_CPU_CHUNK, MIN (n, (b + step) * block) - i);
-
-          _lp_cpu_loop_store (&loop, 0, i, count, LP_COMPUTE_F32, f + (i - b * block));
-        }
-    }
-  return TRUE;
-}
-
-static gboolean
-encode_into (const LpArray *x, const LpArray *y, GError **error)
-{
-  const gsize size = (gsize) _lp_cpu_n_elements (x) * sizeof (float);
-  float *values = g_try_malloc (MAX (size, 1));
-  g_autoptr (LpShape) shape = lp_shape_new (y->dims, (gsize) y->n_dims);
-  g_autoptr (GBytes) bytes = NULL;
-  g_autoptr (GBytes) encoded = NULL;
-  LpArray run;
-
-  if (values == NULL)
-    {
-      g_set_error (error, LP_ERROR, LP_ERROR_MEMORY, "No memory for %" G_GSIZE_FORMAT " bytes", size);
-      return FALSE;
-    }
-  bytes = g_bytes_new_take (values, size);
-  run = contiguous_f32 (x, values);
-  if (!_lp_cpu_copy (x, &run, error))
-    return FALSE;
-  encoded = lp_dtype_encode (y->dtype, bytes, shape, -1, error);
-  if (encoded == NULL)
-    return FALSE;
-  memcpy (y->data, g_bytes_get_data (encoded, NULL), g_bytes_get_size (encoded));
-  return TRUE;
-}
-
-static gboolean
-copy_encoded (const LpArray *x, const LpArray *y, GError **error)
-{
-  g_autoptr (LpShape) shape = NULL;
-
-  if (y->scalar != LP_SCALAR_ENCODED)
-    return decode_into (x, y, error);
-  if (x->scalar != LP_SCALAR_ENCODED)
-    return encode_into (x, y, error);
-  if (x->dtype == y->dtype && x->first_block == 0 && y->first_block == 0)
-    {
-      shape = lp_shape_new (x->dims, (gsize) x->n_dims);
-      memmove (y->data, x->data, (gsize) lp_dtype_get_encoded_size (x->dtype, shape));
-      return TRUE;
-    }
-  {
-    g_autofree float *values = g_new (float, MAX (_lp_cpu_n_elements (x), 1));
-    const LpArray middle = contiguous_f32 (x, values);
-
-    return decode_into (x, &middle, error) && encode_into (&middle, y, error);
-  }
-}
-
 gboolean
 _lp_cpu_copy (const LpArray *x, const LpArray *y, GError **error)
 {
   LpCompute compute = LP_COMPUTE_F32;
 
   if (x->scalar == LP_SCALAR_ENCODED || y->scalar == LP_SCALAR_ENCODED)
-    return copy_encoded (x, y, error);
+    return _lp_cpu_copy_encoded (x, y, error);
   if (x->scalar == y->scalar)
     return copy_same (x, y);
   if (_lp_cpu_is_integer (x->scalar))

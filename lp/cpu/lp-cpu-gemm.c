@@ -1,9 +1,7 @@
 #include <string.h>
 
+#include "lp-cpu-encoded-private.h"
 #include "lp-cpu-gemm-private.h"
-
-/* Elements of an encoded operand decoded at a time: 4 MiB of float32. */
-#define PANEL_ELEMENTS (1 << 20)
 
 /* Offsets, in elements, of batch @i in an array whose last two axes are the matrix. */
 static gint64
@@ -99,117 +97,133 @@ run_native (const LpGemmArgs *args)
   return TRUE;
 }
 
-/* What run_encoded does to one operand: decodes some of its stored rows, each @length long, into @panel. */
-static gboolean
-decode_rows (const LpArray *array, LpShape *stored, GBytes *data, gint64 first, gint64 n_rows, gint64 length, float *panel, GError **error)
-{
-  const gint64 block = lp_dtype_get_block_size (array->dtype);
-  const gint64 first_block = first * length / block;
-  g_autoptr (GBytes) values = lp_dtype_decode (array->dtype, data, stored, -1, array->first_block + first_block,
-                                               ((first + n_rows) * length + block - 1) / block - first_block, error);
-
-  if (values == NULL)
-    return FALSE;
-  memcpy (panel, g_bytes_get_data (values, NULL), (gsize) (n_rows * length) * sizeof (float));
-  return TRUE;
-}
-
-/* Replaces an encoded operand by slabs in float32. The slabs cut the axis that is not summed when that axis is the
- * outer one in memory; otherwise k, and D is summed up in float32. */
-static gboolean
-run_encoded (const LpGemmArgs *args, gboolean is_a, GError **error);
+static gboolean run (const LpGemmArgs *args, gint64 panel_elements, GError **error);
 
 static LpArray
 narrow (const LpArray *array, int axis, gint64 start, gint64 n)
 {
   LpArray part = *array;
 
-  part.data += start * array->strides[axis] * _lp_scalar_sizes[array->scalar];
+  if (array->scalar == LP_SCALAR_ENCODED)
+    part.offset += start * array->strides[axis];
+  else
+    part.data += start * array->strides[axis] * _lp_scalar_sizes[array->scalar];
   part.dims[axis] = n;
   return part;
 }
 
-static gboolean
-run (const LpGemmArgs *args, GError **error)
+/* Part of an encoded operand: @outer and @inner are its axes from the one that is outer in memory. */
+typedef struct
 {
-  if (args->a.scalar == LP_SCALAR_ENCODED)
-    return run_encoded (args, TRUE, error);
-  if (args->b.scalar == LP_SCALAR_ENCODED)
-    return run_encoded (args, FALSE, error);
-  return run_native (args);
+  gboolean is_a;
+  int      outer, inner;
+  gint64   start[2], n[2];
+} Slab;
+
+static gboolean
+decode_slab (const LpArray *operand, const Slab *slab, float *panel, GError **error)
+{
+  const gint64 step = operand->strides[slab->outer];
+  const gint64 start = operand->offset + slab->start[0] * step + slab->start[1];
+
+  if (step == slab->n[1] || slab->n[0] == 1)
+    return _lp_cpu_encoded_read (operand, start, slab->n[0] * slab->n[1], panel, error);
+  for (gint64 i = 0; i < slab->n[0]; i++)
+    if (!_lp_cpu_encoded_read (operand, start + i * step, slab->n[1], panel + i * slab->n[1], error))
+      return FALSE;
+  return TRUE;
 }
 
-/* The slab of D and of the other operand that goes with rows @start to @start + @n of the encoded one. */
+/* The product of a decoded slab with what belongs to it. Slabs along the summed axis are added up in D. */
 static gboolean
-run_slab (const LpGemmArgs *args, gboolean is_a, gboolean cuts_k, gint64 start, gint64 n, float *panel, GError **error)
+run_slab (const LpGemmArgs *args, const Slab *slab, const float *panel, gint64 panel_elements, GError **error)
 {
-  LpGemmArgs slab = *args;
-  LpArray *operand = is_a ? &slab.a : &slab.b;
+  LpGemmArgs part = *args;
+  LpArray *operand = slab->is_a ? &part.a : &part.b;
   const int rows = operand->n_dims - 2, columns = operand->n_dims - 1;
-  const int outer = (is_a == cuts_k) ? columns : rows;
-  const int inner = outer == rows ? columns : rows;
+  const int k_axis = slab->is_a ? columns : rows, free_axis = slab->is_a ? rows : columns;
+  const int k = slab->outer == k_axis ? 0 : 1;
+  const gint64 k_end = slab->start[k] + slab->n[k];
 
   operand->data = (guint8 *) panel;
   operand->scalar = LP_SCALAR_F32;
-  operand->dims[outer] = n;
-  operand->strides[outer] = operand->dims[inner];
-  operand->strides[inner] = 1;
-  if (cuts_k)
+  operand->dims[slab->outer] = slab->n[0];
+  operand->dims[slab->inner] = slab->n[1];
+  operand->strides[slab->outer] = slab->n[1];
+  operand->strides[slab->inner] = 1;
+  if (slab->is_a)
+    part.b = narrow (&args->b, rows, slab->start[k], slab->n[k]);
+  else
+    part.a = narrow (&args->a, columns, slab->start[k], slab->n[k]);
+  part.d = narrow (&args->d, free_axis, slab->start[1 - k], slab->n[1 - k]);
+  part.beta = slab->start[k] == 0 ? args->beta : 1;
+  if (k_end < (slab->is_a ? args->a : args->b).dims[k_axis])
     {
-      if (is_a)
-        slab.b = narrow (&args->b, rows, start, n);
-      else
-        slab.a = narrow (&args->a, columns, start, n);
-      slab.beta = start == 0 ? args->beta : 1;
-      if (start + n < (is_a ? args->a.dims[columns] : args->b.dims[rows]))
-        {
-          slab.bias.data = NULL;
-          slab.activation = LP_ACTIVATION_NONE;
-        }
-      return run (&slab, error);
+      part.bias.data = NULL;
+      part.activation = LP_ACTIVATION_NONE;
     }
-  slab.d = narrow (&args->d, is_a ? rows : columns, start, n);
-  if (!is_a && args->bias.data != NULL)
-    slab.bias = narrow (&args->bias, 0, start, n);
-  return run (&slab, error);
+  else if (!slab->is_a && args->bias.data != NULL && args->bias.dims[0] != 1)
+    part.bias = narrow (&args->bias, 0, slab->start[1 - k], slab->n[1 - k]);
+  return run (&part, panel_elements, error);
 }
 
 static gboolean
-run_encoded (const LpGemmArgs *args, gboolean is_a, GError **error)
+check_matrix (const LpArray *operand, int inner, GError **error)
+{
+  gboolean fine = operand->dims[inner] == 1 || operand->strides[inner] == 1;
+
+  for (int i = 0; i < operand->n_dims - 2; i++)
+    fine &= operand->dims[i] == 1 || operand->strides[i] == 0;
+  if (!fine)
+    g_set_error_literal (error, LP_ERROR, LP_ERROR_NOT_SUPPORTED, "A batch of encoded matrices must be decoded before gemm");
+  return fine;
+}
+
+/* Replaces an encoded operand by slabs in float32, panel by panel. */
+static gboolean
+run_encoded (const LpGemmArgs *args, gboolean is_a, gint64 panel_elements, GError **error)
 {
   const LpArray *operand = is_a ? &args->a : &args->b;
   const int rows = operand->n_dims - 2, columns = operand->n_dims - 1;
   const gboolean transposed = operand->strides[rows] < operand->strides[columns];
-  const gint64 outer = operand->dims[transposed ? columns : rows];
-  const gint64 length = operand->dims[transposed ? rows : columns];
-  const gboolean cuts_k = is_a == transposed;
-  const gint64 step = length % (gint64) lp_dtype_get_block_size (operand->dtype) != 0 ? outer : CLAMP (PANEL_ELEMENTS / MAX (length, 1), 1, outer);
-  const gint64 dims[] = { outer, length };
-  g_autoptr (LpShape) stored = lp_shape_new (dims, 2);
-  g_autoptr (GBytes) data = NULL;
+  Slab slab = { .is_a = is_a, .outer = transposed ? columns : rows, .inner = transposed ? rows : columns };
+  const gint64 outer = operand->dims[slab.outer], length = operand->dims[slab.inner];
+  const gint64 inner_step = CLAMP (length, 1, panel_elements), outer_step = CLAMP (panel_elements / inner_step, 1, MAX (outer, 1));
+  const gint64 panel_size = outer_step * inner_step;
+  gboolean ok = TRUE;
   float *panel;
 
-  for (int i = 0; i < rows; i++)
-    if (operand->dims[i] != 1 && operand->strides[i] != 0)
+  if (!check_matrix (operand, slab.inner, error))
+    return FALSE;
+  panel = _lp_cpu_panel_new (panel_size);
+  for (slab.start[0] = 0; ok && slab.start[0] < MAX (outer, 1); slab.start[0] += outer_step)
+    for (slab.start[1] = 0; ok && slab.start[1] < MAX (length, 1); slab.start[1] += inner_step)
       {
-        g_set_error_literal (error, LP_ERROR, LP_ERROR_NOT_SUPPORTED, "A batch of encoded matrices must be decoded before gemm");
-        return FALSE;
+        slab.n[0] = MIN (outer_step, outer - slab.start[0]);
+        slab.n[1] = MIN (inner_step, length - slab.start[1]);
+        ok = decode_slab (operand, &slab, panel, error) && run_slab (args, &slab, panel, panel_elements, error);
       }
-  data = g_bytes_new_static (operand->data, (gsize) lp_dtype_get_encoded_size (operand->dtype, stored));
-  panel = g_aligned_alloc ((gsize) (step * length), sizeof (float), 64);
-  for (gint64 start = 0; start < outer; start += step)
-    {
-      const gint64 n = MIN (step, outer - start);
+  _lp_cpu_panel_free (panel, panel_size);
+  return ok;
+}
 
-      if (!decode_rows (operand, stored, data, start, n, length, panel, error)
-          || !run_slab (args, is_a, cuts_k, start, n, panel, error))
-        {
-          g_aligned_free (panel);
-          return FALSE;
-        }
-    }
-  g_aligned_free (panel);
-  return TRUE;
+static gboolean
+run (const LpGemmArgs *args, gint64 panel_elements, GError **error)
+{
+  if (args->a.scalar == LP_SCALAR_ENCODED)
+    return run_encoded (args, TRUE, panel_elements, error);
+  if (args->b.scalar == LP_SCALAR_ENCODED)
+    return run_encoded (args, FALSE, panel_elements, error);
+  return run_native (args);
+}
+
+/* Two encoded operands share what may be decoded at a time. */
+static gboolean
+run_whole (const LpGemmArgs *args, GError **error)
+{
+  const gboolean both = args->a.scalar == LP_SCALAR_ENCODED && args->b.scalar == LP_SCALAR_ENCODED;
+
+  return run (args, LP_CPU_PANEL_ELEMENTS / (both ? 2 : 1), error);
 }
 
 /* Partial sums over slabs of k must not be rounded to 16 bits in between. */
@@ -238,7 +252,7 @@ run_wide (const LpGemmArgs *args, GError **error)
       wide.d.strides[i] = stride;
       stride *= wide.d.dims[i];
     }
-  ok = (args->beta == 0 || _lp_cpu_copy (&args->d, &wide.d, error)) && run (&wide, error) && _lp_cpu_copy (&wide.d, &args->d, error);
+  ok = (args->beta == 0 || _lp_cpu_copy (&args->d, &wide.d, error)) && run_whole (&wide, error) && _lp_cpu_copy (&wide.d, &args->d, error);
   g_aligned_free (values);
   return ok;
 }
@@ -250,5 +264,5 @@ _lp_cpu_gemm (const LpGemmArgs *args, GError **error)
 
   if (!_lp_cpu_check_native ("gemm", results, 2, error))
     return FALSE;
-  return needs_wide_result (args) ? run_wide (args, error) : run (args, error);
+  return needs_wide_result (args) ? run_wide (args, error) : run_whole (args, error);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <lp/core/lp-codec-private.h>
 #include <lp/tensor/lp-kernels-private.h>
 
 G_BEGIN_DECLS
@@ -110,6 +111,7 @@ typedef struct
   const LpCpuRowLoops     *row;
   const LpCpuOptimLoops   *optim;
   const LpCpuGemmLoops    *gemm;
+  const LpCodecLoops      *codec;
 } LpCpuIsa;
 
 extern const LpCpuIsa *_lp_cpu_isa;
@@ -119,7 +121,8 @@ extern const LpCpuIsa *_lp_cpu_isa;
   extern const LpCpuMapLoops     _lp_cpu_map_##isa; \
   extern const LpCpuRowLoops     _lp_cpu_row_##isa; \
   extern const LpCpuOptimLoops   _lp_cpu_optim_##isa; \
-  extern const LpCpuGemmLoops    _lp_cpu_gemm_##isa;
+  extern const LpCpuGemmLoops    _lp_cpu_gemm_##isa; \
+  extern const LpCodecLoops      _lp_cpu_codec_##isa;
 
 LP_CPU_DECLARE_ISA (base)
 #ifdef __x86_64__

@@ -1,7 +1,7 @@
 #include "lp-cpu-isa-private.h"
 
 #define ISA(isa) { #isa, &_lp_cpu_convert_##isa, &_lp_cpu_map_##isa, &_lp_cpu_row_##isa, &_lp_cpu_optim_##isa, \
-                   &_lp_cpu_gemm_##isa }
+                   &_lp_cpu_gemm_##isa, &_lp_cpu_codec_##isa }
 
 static const LpCpuIsa isa_base = ISA (base);
 #ifdef __x86_64__
@@ -12,7 +12,7 @@ static const LpCpuIsa isa_avx512 = ISA (avx512);
 const LpCpuIsa *_lp_cpu_isa = &isa_base;
 
 /* LP_CPU_ISA=base or avx2 in the environment lowers the choice, for tests. */
-static void __attribute__ ((constructor))
+static void
 choose_isa (void)
 {
 #ifdef __x86_64__
@@ -29,4 +29,12 @@ choose_isa (void)
       && __builtin_cpu_supports ("avx512vl"))
     _lp_cpu_isa = &isa_avx512;
 #endif
+}
+
+/* The built-in dtypes use the same loops. */
+static void __attribute__ ((constructor))
+init_isa (void)
+{
+  choose_isa ();
+  _lp_codec_loops = _lp_cpu_isa->codec;
 }

@@ -107,7 +107,8 @@ check_conv (LpTensor        *x,
 {
   gint64 groups = args->ints[3];
 
-  if (!check_image ("conv2d", x, error) || !_lp_check_floating ("conv2d", w, error))
+  if (!check_image ("conv2d", x, error)
+      || (w->array.scalar != LP_SCALAR_ENCODED && !_lp_check_floating ("conv2d", w, error)))
     return FALSE;
   if (args->ints[0] < 1 || args->ints[1] < 0 || args->ints[2] < 1 || groups < 1)
     {
@@ -136,33 +137,20 @@ check_conv (LpTensor        *x,
   return TRUE;
 }
 
-/* Encoded filters are decoded whole: they are small. */
-static LpTensor *
-decode_filter (LpTensor  *w,
-               LpTensor  *x,
-               GError   **error)
-{
-  if (w->array.scalar != LP_SCALAR_ENCODED)
-    return g_object_ref (w);
-
-  return _lp_tensor_cast (w, lp_dtype_is_native (x->array.dtype) ? x->array.dtype : lp_dtype_f32 (), error);
-}
-
 LpTensor *
 _lp_conv2d_forward (LpOpCall  *call,
                     GError   **error)
 {
-  LpTensor *x = call->inputs[0], *b = call->n_inputs > 2 ? call->inputs[2] : NULL;
-  g_autoptr (LpTensor) w = decode_filter (call->inputs[1], x, error);
+  LpTensor *x = call->inputs[0], *w = call->inputs[1], *b = call->n_inputs > 2 ? call->inputs[2] : NULL;
   LpOperandInfo left = { x, LP_OPERAND_INPUT, 1, "input" };
   LpOperandInfo right = { w, LP_OPERAND_WEIGHT, 1, "weight", call->originals[1] };
   ConvProduct product;
 
-  if (w == NULL || !check_conv (x, w, b, &call->args, error))
+  if (!check_conv (x, w, b, &call->args, error))
     return NULL;
 
   init_conv (&product, &call->args, LP_CONV_FORWARD);
-  product.dtype = _lp_promote (x, w);
+  product.dtype = w->array.scalar == LP_SCALAR_ENCODED ? x->array.dtype : _lp_promote (x, w);
   if (b != NULL)
     product.args.bias = b->array;
 
@@ -195,13 +183,10 @@ _lp_conv2d_backward (LpNode    *node,
                      LpTensor **grads,
                      GError   **error)
 {
-  LpTensor *x = node->edges[0].value;
-  g_autoptr (LpTensor) w = decode_filter (node->edges[1].value, x, error);
+  LpTensor *x = node->edges[0].value, *w = node->edges[1].value;
   LpOperandInfo left = { dy, LP_OPERAND_GRAD_OUTPUT, 1, "grad-output" };
   ConvProduct product;
 
-  if (w == NULL)
-    return FALSE;
   if (_lp_node_needs (node, 0))
     {
       LpOperandInfo right = { w, LP_OPERAND_WEIGHT, 0, "weight", node->edges[1].leaf };

@@ -15,6 +15,28 @@ same_elements (const LpArray *array,
   return n == _lp_array_get_n_elements (array);
 }
 
+/* Whether a tensor of the other shape would be the same bytes. */
+static gboolean
+keeps_blocks (const LpArray *x,
+              const gint64  *dims,
+              int            n_dims)
+{
+  const gint64 block = lp_dtype_get_block_size (x->dtype);
+  const gint64 row = x->n_dims > 0 ? x->dims[x->n_dims - 1] : 1, new_row = n_dims > 0 ? dims[n_dims - 1] : 1;
+  g_autoptr (LpShape) before = NULL;
+  g_autoptr (LpShape) after = NULL;
+
+  if (row == new_row)
+    return TRUE;
+  if (!lp_dtype_get_flat (x->dtype) && (row % block != 0 || new_row % block != 0))
+    return FALSE;
+
+  before = lp_shape_new (x->dims, x->n_dims);
+  after = lp_shape_new (dims, n_dims);
+
+  return lp_dtype_get_encoded_size (x->dtype, before) == lp_dtype_get_encoded_size (x->dtype, after);
+}
+
 static LpTensor *
 reshaped_view (LpTensor     *x,
                const gint64 *dims,
@@ -53,11 +75,7 @@ _lp_reshape_forward (LpOpCall  *call,
       _lp_shape_error (error, "reshape", problem, x, NULL);
       return NULL;
     }
-  if (x->array.scalar == LP_SCALAR_ENCODED
-      && (n_dims == 0 || x->array.n_dims == 0
-          || (dims[n_dims - 1] != x->array.dims[x->array.n_dims - 1]
-              && (dims[n_dims - 1] % lp_dtype_get_block_size (x->array.dtype) != 0
-                  || x->array.dims[x->array.n_dims - 1] % lp_dtype_get_block_size (x->array.dtype) != 0))))
+  if (x->array.scalar == LP_SCALAR_ENCODED && !keeps_blocks (&x->array, dims, n_dims))
     {
       _lp_shape_error (error, "reshape", "blocks of elements would be cut", x, NULL);
       return NULL;
@@ -181,9 +199,41 @@ narrowed_view (LpTensor *x,
   LpArray array = x->array;
 
   array.dims[axis] = length;
-  array.data += start * array.strides[axis] * _lp_scalar_sizes[array.scalar];
+  if (array.scalar == LP_SCALAR_ENCODED)
+    array.offset += start * array.strides[axis];
+  else
+    array.data += start * array.strides[axis] * _lp_scalar_sizes[array.scalar];
 
   return _lp_tensor_new_view (x->storage, &array);
+}
+
+/* Whether both ends lie between blocks: of every run of the view that is contiguous in memory. */
+static gboolean
+cuts_no_block (const LpArray *x,
+               int            axis,
+               gint64         start,
+               gint64         length)
+{
+  const gint64 block = lp_dtype_get_block_size (x->dtype), n = lp_shape_get_n_elements (x->stored);
+  const gboolean flat = lp_dtype_get_flat (x->dtype);
+  gint64 row = lp_shape_get_n_dims (x->stored) > 0 ? lp_shape_get_dim (x->stored, -1) : 1;
+  const gint64 ends[] = { start, start + length };
+
+  if (flat)
+    row = MAX (n, 1);
+  for (int i = 0; i < 2; i++)
+    {
+      const gint64 at = x->offset + ends[i] * x->strides[axis];
+
+      if (at % row % block != 0 && at != n && ends[i] != x->dims[axis])
+        return FALSE;
+    }
+  /* the other runs begin at multiples of the strides before */
+  for (int i = 0; i < axis; i++)
+    if (flat && x->dims[i] != 1 && x->strides[i] % block != 0)
+      return FALSE;
+
+  return TRUE;
 }
 
 /* ints: axis, start, length */
@@ -195,12 +245,18 @@ _lp_narrow_forward (LpOpCall  *call,
   int axis = call->args.ints[0];
   gint64 start = call->args.ints[1], length = call->args.ints[2];
 
-  if (!_lp_check_native ("narrow", x, error))
-    return NULL;
   if (start < 0 || length < 0 || start > x->array.dims[axis] || length > x->array.dims[axis] - start)
     {
       g_autofree char *problem = g_strdup_printf ("%" G_GINT64_FORMAT " elements from %" G_GINT64_FORMAT
                                                   " on are not all on axis %d", length, start, axis);
+
+      _lp_shape_error (error, "narrow", problem, x, NULL);
+      return NULL;
+    }
+  if (x->array.scalar == LP_SCALAR_ENCODED && !cuts_no_block (&x->array, axis, start, length))
+    {
+      g_autofree char *problem = g_strdup_printf ("blocks of %u elements of %s would be cut",
+                                                  lp_dtype_get_block_size (x->array.dtype), lp_dtype_get_name (x->array.dtype));
 
       _lp_shape_error (error, "narrow", problem, x, NULL);
       return NULL;

@@ -6,8 +6,9 @@
 G_BEGIN_DECLS
 
 /* What a kernel sees of a tensor. Strides count elements and may be 0 (broadcast). An encoded
- * array (scalar LP_SCALAR_ENCODED) is contiguous, is described by @dtype, and is accepted by copy
- * (decode and encode) and as an operand of gemm only; @first_block is where a narrowed view starts. */
+ * array (scalar LP_SCALAR_ENCODED) is described by @dtype, and is accepted by copy (decode and encode)
+ * and as the weight of gemm and convolution only. Its data are those of the whole encoded tensor, of
+ * shape @stored; it is the part of its elements that begins with number @offset. */
 typedef struct
 {
   guint8  *data;
@@ -16,7 +17,8 @@ typedef struct
   int      n_dims;
   gint64   dims[LP_MAX_DIMS];
   gint64   strides[LP_MAX_DIMS];
-  gint64   first_block;
+  LpShape *stored;     /* borrowed from the storage */
+  gint64   offset;
 } LpArray;
 
 typedef enum {

@@ -64,6 +64,7 @@ _lp_storage_unref (LpStorage *self)
     self->release (self->owner);
   else
     _lp_device_release (self->device, self->data, self->size);
+  g_clear_pointer (&self->encoded, lp_shape_unref);
   g_object_unref (self->device);
   g_free (self);
 }

@@ -15,6 +15,7 @@ typedef struct
   gboolean       read_only;
   gpointer       owner;
   GDestroyNotify release;
+  LpShape       *encoded;   /* the shape of an encoded tensor */
   gint           version;   /* counts changes in place */
 } LpStorage;
 
@@ -71,6 +72,8 @@ gboolean  _lp_tensor_settle            (LpTensor *self, GError **error);
 gboolean  _lp_tensor_check_writable    (LpTensor *self, GError **error);
 
 gboolean  _lp_array_is_contiguous      (const LpArray *self);
+/* Whether it is all of an encoded tensor. */
+gboolean  _lp_array_is_whole           (const LpArray *self);
 gint64    _lp_array_get_n_elements     (const LpArray *self);
 /* -1 counts from the end; sets LP_ERROR_SHAPE and returns -1 when out of range. */
 int       _lp_axis_resolve             (int axis, int n_dims, GError **error);

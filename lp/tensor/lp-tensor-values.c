@@ -4,13 +4,29 @@
 
 #include <lp/core/lp-error.h>
 
+static LpTensor *
+get_own_bytes (LpTensor  *self,
+               GError   **error)
+{
+  g_autoptr (LpTensor) copy = NULL;
+
+  if (self->array.scalar != LP_SCALAR_ENCODED || _lp_array_is_whole (&self->array))
+    return _lp_tensor_contiguous (self, error);
+
+  copy = _lp_tensor_new (self->array.dims, self->array.n_dims, self->array.dtype, self->storage->device, error);
+  if (copy == NULL || !_lp_tensor_get_kernels (self)->copy (&self->array, &copy->array, error))
+    return NULL;
+
+  return g_steal_pointer (&copy);
+}
+
 /**
  * lp_tensor_dup_bytes:
  * @self: a tensor
  * @error: return location for an error
  *
  * Gets the elements as they are stored, row-major. Nothing is copied if the tensor lies like that already: the bytes
- * then hold the tensor's memory and show later changes of it.
+ * then hold the tensor's memory and show later changes of it. A part of an encoded tensor is encoded anew.
  *
  * Returns: (transfer full): the bytes. Errors: %LP_ERROR_MEMORY
  */
@@ -24,7 +40,7 @@ lp_tensor_dup_bytes (LpTensor  *self,
 
   if (!lp_device_synchronize (self->storage->device, error))
     return NULL;
-  row_major = _lp_tensor_contiguous (self, error);
+  row_major = get_own_bytes (self, error);
   if (row_major == NULL)
     return NULL;
 

@@ -84,6 +84,13 @@ _lp_array_is_contiguous (const LpArray *self)
   return TRUE;
 }
 
+gboolean
+_lp_array_is_whole (const LpArray *self)
+{
+  return self->offset == 0 && _lp_array_is_contiguous (self)
+         && _lp_array_get_n_elements (self) == lp_shape_get_n_elements (self->stored);
+}
+
 int
 _lp_axis_resolve (int      axis,
                   int      n_dims,
@@ -107,7 +114,12 @@ _lp_tensor_new_view (LpStorage     *storage,
   self->storage = _lp_storage_ref (storage);
   self->array = *array;
   if (array->scalar == LP_SCALAR_ENCODED)
-    g_object_ref (array->dtype);
+    {
+      g_object_ref (array->dtype);
+      if (storage->encoded == NULL)
+        storage->encoded = lp_shape_new (array->dims, array->n_dims);
+      self->array.stored = storage->encoded;
+    }
 
   return self;
 }
@@ -170,11 +182,8 @@ new_from_array (LpArray   *array,
     return NULL;
 
   array->data = storage->data;
-  self = g_object_new (LP_TYPE_TENSOR, NULL);
-  self->storage = storage;
-  self->array = *array;
-  if (array->scalar == LP_SCALAR_ENCODED)
-    g_object_ref (array->dtype);
+  self = _lp_tensor_new_view (storage, array);
+  _lp_storage_unref (storage);
 
   return self;
 }

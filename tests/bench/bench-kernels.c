@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include <lp/core/lp-dtype-registry.h>
+
 #include "../numerics/kernel-fixture.h"
 
 #ifdef HAVE_ONEDNN
@@ -298,6 +300,55 @@ bench_elementwise (GRand *rand)
   array_clear (&e.y);
 }
 
+/* Between f32 and what is smaller, beyond any cache, beside copying f32: bytes read and written per second. */
+static void
+bench_conversions (GRand *rand)
+{
+  static const char *const names[] = { "bf16", "f16", "f8e4m3", "f8e5m2", "nf4", "fp4", "i8-rowwise", "mxfp8-e4m3", "mxfp4", "nvfp4" };
+  const gint64 m = 8192, n = 4096, dims[] = { m, n };
+  g_autoptr (LpShape) shape = lp_shape_new (dims, 2);
+  LpArray wide = matrix_new (LP_SCALAR_F32, m, n, FALSE, rand), other = array_new (LP_SCALAR_F32, 2, dims, NULL, 1);
+  Elementwise e = { wide, other, 0 };
+  double copy;
+
+  run_copy (&e);
+  copy = 8.0 * (double) (m * n) / measure (run_copy, &e) * 1e-9;
+  report ("copy f32 32M", copy, "GB/s");
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      g_autoptr (LpDType) dtype = lp_dtype_lookup (names[i], NULL);
+      const gboolean native = lp_dtype_is_native (dtype);
+      LpArray low = native ? array_new (_lp_dtype_get_scalar (dtype), 2, dims, NULL, 1) : other;
+      const double bytes = native ? 2.0 * (double) (m * n) : (double) lp_dtype_get_encoded_size (dtype, shape);
+
+      if (!native)
+        {
+          low.dtype = dtype;
+          low.scalar = LP_SCALAR_ENCODED;
+          low.stored = shape;
+          low.data = g_malloc0 ((gsize) bytes);
+        }
+      for (int back = 0; back < 2; back++)
+        {
+          g_autofree char *name = g_strdup_printf (back ? "%s to f32 32M" : "f32 to %s 32M", names[i]);
+          g_autofree char *ratio = g_strdup_printf ("%s ratio", name);
+          double speed;
+
+          e.x = back ? low : wide;
+          e.y = back ? other : low;
+          speed = (4.0 * (double) (m * n) + bytes) / measure (run_copy, &e) * 1e-9;
+          report (name, speed, "GB/s");
+          report (ratio, speed / copy, "of copying");
+        }
+      if (native)
+        array_clear (&low);
+      else
+        g_free (low.data);
+    }
+  array_clear (&wide);
+  array_clear (&other);
+}
+
 typedef struct
 {
   LpPoolArgs pool;
@@ -387,8 +438,8 @@ bench_image (GRand *rand)
 int
 main (int argc, char **argv)
 {
-  static void (* const groups[]) (GRand *rand) = { bench_gemm, bench_conv, bench_image, bench_adamw, bench_elementwise };
-  static const char *group_names[] = { "gemm", "conv", "image", "adamw", "elementwise" };
+  static void (* const groups[]) (GRand *rand) = { bench_gemm, bench_conv, bench_image, bench_adamw, bench_elementwise, bench_conversions };
+  static const char *group_names[] = { "gemm", "conv", "image", "adamw", "elementwise", "conversions" };
   g_autoptr (GRand) rand = g_rand_new_with_seed (1);
 
   report (_lp_cpu_isa->name, omp_get_max_threads (), "threads");

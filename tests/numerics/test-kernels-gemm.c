@@ -218,6 +218,7 @@ test_encoded (void)
         LpArray code = array_new (LP_SCALAR_I8, 2, transposed ? wd : bd, NULL, 1), back = array_new (LP_SCALAR_F32, 2, bd, transposed ? columns : NULL, 1);
         LpArray b = back;
         LpGemmArgs args = { .a = a, .d = d, .alpha = 1, .activation = LP_ACTIVATION_RELU };
+        g_autoptr (LpShape) stored = lp_shape_new (code.dims, 2);
         g_autoptr (GError) error = NULL;
 
         fill_random (&a, rand, -1, 1);
@@ -225,12 +226,14 @@ test_encoded (void)
           set (&plain, i, g_rand_int_range (rand, -20, 20) / 4.0);
         code.scalar = LP_SCALAR_ENCODED;
         code.dtype = dtype;
+        code.stored = stored;
         g_assert_true (KERNELS->copy (&plain, &code, &error));
         g_assert_no_error (error);
         memset (back.data, 0, span_bytes (&back));
         b.data = code.data;
         b.scalar = LP_SCALAR_ENCODED;
         b.dtype = dtype;
+        b.stored = stored;
         args.b = b;
         g_assert_true (KERNELS->gemm (&args, &error));
         g_assert_no_error (error);

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "lp-cpu-private.h"
+
+G_BEGIN_DECLS
+
+/* Values decoded at a time on their way into a product: with what a foreign dtype returns beside them, 4 MiB. */
+#define LP_CPU_PANEL_ELEMENTS ((1 << 20) - LP_CPU_FOREIGN_ELEMENTS)
+#define LP_CPU_FOREIGN_ELEMENTS (1 << 16)
+
+/* Elements @start to @start + @n of the whole encoded tensor of @x, on several threads where its dtype allows. */
+gboolean _lp_cpu_encoded_read  (const LpArray *x, gint64 start, gint64 n, float *y, GError **error);
+
+/* Memory for decoded values, which is counted. */
+float   *_lp_cpu_panel_new     (gint64 n_elements);
+void     _lp_cpu_panel_free    (float *panel, gint64 n_elements);
+/* The most bytes of decoded values that were alive at once since the last call. */
+gint64   _lp_cpu_take_decoded_peak (void);
+
+gboolean _lp_cpu_copy_encoded  (const LpArray *x, const LpArray *y, GError **error);
+
+G_END_DECLS
