@@ -71,6 +71,7 @@
 #include <lp/metrics/lp-mean-squared-error.h>
 #include <lp/metrics/lp-metric.h>
 
+#include <lp/precision/lp-apex-mixed-precision-plugin.h>
 #include <lp/precision/lp-double-precision-plugin.h>
 #include <lp/precision/lp-full-precision-plugin.h>
 #include <lp/precision/lp-grad-scaler.h>

@@ -58,6 +58,9 @@ void          _lp_module_fill          (LpModule *self, LpTensor *tensor, gint64
 /* Records LP_ERROR_ARGUMENT unless @value is at least @least. */
 gboolean      _lp_module_check_at_least (LpModule *self, const char *what, gint64 value, gint64 least);
 
+/* lp_module_to_dtype(), but the tensors in @kept stay as they are. */
+gboolean      _lp_module_to_dtype_except (LpModule *self, LpDType *dtype, GPtrArray *kept, GError **error);
+
 /* All modules, depth first, each once; the path is relative to @self. Stops at FALSE. */
 typedef gboolean (* LpModuleVisitor) (LpModule *module, const char *path, gpointer data);
 void          _lp_module_walk          (LpModule *self, LpModuleVisitor visitor, gpointer data);

@@ -157,6 +157,36 @@ to_dtype (LpTensor  *tensor,
   return _lp_tensor_cast (tensor, target, error);
 }
 
+typedef struct
+{
+  LpDType   *dtype;
+  GPtrArray *kept;
+} Exception;
+
+static LpTensor *
+to_dtype_except (LpTensor  *tensor,
+                 gpointer   target,
+                 GError   **error)
+{
+  Exception *exception = target;
+
+  if (g_ptr_array_find (exception->kept, tensor, NULL))
+    return g_object_ref (tensor);
+
+  return to_dtype (tensor, exception->dtype, error);
+}
+
+gboolean
+_lp_module_to_dtype_except (LpModule   *self,
+                            LpDType    *dtype,
+                            GPtrArray  *kept,
+                            GError    **error)
+{
+  Exception exception = { dtype, kept };
+
+  return convert (self, to_dtype_except, &exception, error);
+}
+
 /**
  * lp_module_to_dtype:
  * @self: a module

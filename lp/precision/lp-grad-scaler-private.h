@@ -16,6 +16,7 @@ struct _LpGradScaler
   double      min_scale;
   double      max_scale;
   gboolean    enabled;
+  gboolean    allows_f16;         /* gradients in f16 are unscaled, and lose what is too small for them */
 
   float       scale;
   gboolean    started;            /* scale() was called, or state loaded */
@@ -33,6 +34,7 @@ typedef struct
   LpTensor      *found_inf;
 } LpScalerRecord;
 
+void     _lp_grad_scaler_allow_f16     (LpGradScaler *self);
 void     _lp_scaler_record_free        (gpointer data);
 
 /* LP_PRECISION_ERROR_BAD_SCALER; always FALSE. */

@@ -70,10 +70,17 @@ get_record (LpGradScaler *self,
   return g_hash_table_lookup (self->records, optimizer);
 }
 
+void
+_lp_grad_scaler_allow_f16 (LpGradScaler *self)
+{
+  self->allows_f16 = TRUE;
+}
+
 /* The device of the gradients. */
 static LpDevice *
-find_gradients (LpOptimizer  *optimizer,
-                GError      **error)
+find_gradients (LpGradScaler  *self,
+                LpOptimizer   *optimizer,
+                GError       **error)
 {
   LpDevice *device = NULL;
 
@@ -90,7 +97,7 @@ find_gradients (LpOptimizer  *optimizer,
 
           if (!slot->present)
             continue;
-          if (slot->grad->array.scalar == LP_SCALAR_F16)
+          if (slot->grad->array.scalar == LP_SCALAR_F16 && !self->allows_f16)
             {
               g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER,
                            "The gradient of parameter %u of group %u is f16, which can't be unscaled: keep the weights in "
@@ -169,7 +176,7 @@ lp_grad_scaler_unscale (LpGradScaler  *self,
     return _lp_grad_scaler_fail (error, record->stage == LP_SCALER_UNSCALED
                           ? "The gradients of the optimizer were unscaled already since the last update"
                           : "The optimizer has stepped already since the last update");
-  device = find_gradients (optimizer, error);
+  device = find_gradients (self, optimizer, error);
   if (device == NULL)
     return FALSE;
   found_inf = unscale_into (self, optimizer, device, error);

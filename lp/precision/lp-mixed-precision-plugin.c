@@ -64,10 +64,10 @@ lp_mixed_precision_plugin_validate_state (LpPrecisionPlugin  *self,
   return _lp_precision_plugin_check_names (self, state, names, "native", error);
 }
 
-static gboolean
-check_weights (LpPrecisionPlugin  *self,
-               LpModule           *module,
-               GError            **error)
+gboolean
+_lp_precision_plugin_check_no_f16 (LpPrecisionPlugin  *self,
+                                   LpModule           *module,
+                                   GError            **error)
 {
   g_autoptr (GPtrArray) parameters = lp_module_dup_parameters (module);
   g_auto (GStrv) paths = lp_module_dup_parameter_names (module);
@@ -109,7 +109,7 @@ lp_mixed_precision_plugin_validate (LpPrecisionPlugin   *self,
   if (priv->scaler != NULL && !lp_grad_scaler_check (priv->scaler, error))
     return FALSE;
 
-  return module == NULL || check_weights (self, module, error);
+  return module == NULL || _lp_precision_plugin_check_no_f16 (self, module, error);
 }
 
 static LpPrecisionTraits *
@@ -216,12 +216,12 @@ lp_mixed_precision_plugin_dup_state_id (LpPrecisionPlugin *self)
   return g_strdup ("mixed");
 }
 
-/* The names under which Lightning's plugins saved the state of their scaler. */
+/* The names under which Lightning's plugins saved the state of their scaler, and relatives that save one. */
 static char **
 lp_mixed_precision_plugin_dup_state_aliases (LpPrecisionPlugin *self)
 {
   const char *const aliases[] = {
-    "MixedPrecision", "MixedPrecisionPlugin", "NativeMixedPrecisionPlugin", "native_amp_scaling_state", NULL
+    "MixedPrecision", "MixedPrecisionPlugin", "NativeMixedPrecisionPlugin", "native_amp_scaling_state", "apex", "fallback", NULL
   };
 
   return g_strdupv ((char **) aliases);

@@ -39,12 +39,16 @@ void                   _lp_precision_plugin_set_defaults  (LpPrecisionPlugin *se
                                                            const char        *amp_backend);
 /* The current precision, interned. */
 const char            *_lp_precision_plugin_peek_precision (LpPrecisionPlugin *self);
+const char            *_lp_precision_plugin_peek_amp_level (LpPrecisionPlugin *self);
 gboolean               _lp_precision_plugin_ensure_init   (LpPrecisionPlugin *self, GError **error);
 
 /* LP_PRECISION_ERROR_UNSUPPORTED unless @state says one of @names (NULL-terminated) and @amp_backend, and no level. */
 gboolean               _lp_precision_plugin_check_names   (LpPrecisionPlugin *self, LpPrecisionState *state,
                                                            const char *const *names, const char *amp_backend,
                                                            GError **error);
+
+/* LP_PRECISION_ERROR_UNSUPPORTED when a weight of @module is f16, naming it: its gradients can't be unscaled. */
+gboolean               _lp_precision_plugin_check_no_f16  (LpPrecisionPlugin *self, LpModule *module, GError **error);
 
 /* The default of the slot, for finding out whether a class has one of its own. */
 LpTensor              *_lp_precision_plugin_real_quantize_operand (LpPrecisionPlugin *self, LpOperand *operand,

@@ -64,6 +64,12 @@ _lp_precision_plugin_peek_precision (LpPrecisionPlugin *self)
   return lp_precision_state_get_precision (peek_state (self));
 }
 
+const char *
+_lp_precision_plugin_peek_amp_level (LpPrecisionPlugin *self)
+{
+  return lp_precision_state_get_amp_level (peek_state (self));
+}
+
 /* The defaults. */
 
 static gboolean

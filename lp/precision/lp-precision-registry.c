@@ -1,6 +1,7 @@
 #include <lp/precision/lp-precision-registry.h>
 
 #include <lp/core/lp-registry-private.h>
+#include <lp/precision/lp-apex-mixed-precision-plugin.h>
 #include <lp/precision/lp-double-precision-plugin.h>
 #include <lp/precision/lp-full-precision-plugin.h>
 #include <lp/precision/lp-half-precision-plugin.h>
@@ -44,6 +45,25 @@ add (LpPrecisionRegistry *self,
   _lp_registry_add_builtin (LP_REGISTRY (self), entry);
 }
 
+static void
+add_apex (LpPrecisionRegistry *self,
+          const char          *name,
+          const char          *alias,
+          const char          *precision,
+          const char          *level,
+          const char          *description)
+{
+  GVariantDict values = G_VARIANT_DICT_INIT (NULL);
+  g_autoptr (LpRegistryEntry) entry = NULL;
+
+  g_variant_dict_insert (&values, "precision", "s", precision);
+  g_variant_dict_insert (&values, "amp-level", "s", level);
+  entry = lp_registry_entry_new (name, LP_TYPE_APEX_MIXED_PRECISION_PLUGIN, g_variant_dict_end (&values), description);
+  if (alias != NULL)
+    lp_registry_entry_add_alias (entry, alias);
+  _lp_registry_add_builtin (LP_REGISTRY (self), entry);
+}
+
 static LpPrecisionRegistry *
 create_default (void)
 {
@@ -59,6 +79,11 @@ create_default (void)
   add (self, "bf16-true", NULL, LP_TYPE_HALF_PRECISION_PLUGIN, "Weights and computation in bf16");
   add (self, "16-mixed", "16", LP_TYPE_MIXED_PRECISION_PLUGIN, "Weights in f32, products in f16, losses scaled");
   add (self, "bf16-mixed", "bf16", LP_TYPE_MIXED_PRECISION_PLUGIN, "Weights in f32, products in bf16");
+  add_apex (self, "apex-O0", NULL, "32-true", "O0", "Apex's level O0: everything in f32");
+  add_apex (self, "apex-O1", NULL, "16-mixed", "O1", "Apex's level O1: weights as they are, products in f16, losses scaled");
+  add_apex (self, "apex-O2", "apex", "16-mixed", "O2",
+            "Apex's level O2: weights in f16 with f32 masters, norms in f32, losses scaled");
+  add_apex (self, "apex-O3", NULL, "16-true", "O3", "Apex's level O3: everything in f16, losses not scaled");
 
   return self;
 }

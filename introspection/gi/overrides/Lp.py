@@ -29,7 +29,7 @@ for _name in ('Tensor', 'DType', 'Device', 'Shape', 'Batch', 'State', 'TensorDic
               'Module', 'Linear', 'Conv2d', 'BatchNorm2d', 'MaxPool2d', 'AvgPool2d', 'Flatten', 'Dropout', 'ReLU',
               'GELU', 'Sequential', 'Optimizer', 'ParamGroup', 'AdamW', 'Sgd', 'LrScheduler', 'CosineLr', 'StepLr',
               'WarmupLr', 'OptimizerConfig', 'Dataset', 'TensorDataset', 'Subset', 'DataLoader', 'Metric', 'Accuracy',
-              'PrecisionPlugin', 'FullPrecisionPlugin', 'DoublePrecisionPlugin', 'HalfPrecisionPlugin',
+              'PrecisionPlugin', 'FullPrecisionPlugin', 'DoublePrecisionPlugin', 'HalfPrecisionPlugin', 'ApexMixedPrecisionPlugin',
               'MixedPrecisionPlugin', 'PrecisionContext', 'PrecisionRegistry', 'PrecisionTraits', 'GradScaler',
               'RegistryEntry', 'CastPolicy', 'ComputeScope', 'Model', 'Trainer', 'Fabric', 'Callback', 'Logger',
               'ModelCheckpoint', 'EarlyStopping', 'CsvLogger', 'TensorBoardLogger', 'ProgressBar', 'Error',

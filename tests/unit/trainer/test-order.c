@@ -352,7 +352,8 @@ int
 main (int   argc,
       char *argv[])
 {
-  static const char *names[] = { "32-true", "64-true", "bf16-true", "16-true", "bf16-mixed", "16-mixed" };
+  static const char *names[] = { "32-true", "64-true", "bf16-true", "16-true", "bf16-mixed", "16-mixed",
+                                 "apex-O0", "apex-O1", "apex-O2", "apex-O3" };
   int status;
 
   g_test_init (&argc, &argv, NULL);
