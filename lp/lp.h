@@ -73,6 +73,7 @@
 
 #include <lp/precision/lp-apex-mixed-precision-plugin.h>
 #include <lp/precision/lp-double-precision-plugin.h>
+#include <lp/precision/lp-fallback-mixed-precision-plugin.h>
 #include <lp/precision/lp-full-precision-plugin.h>
 #include <lp/precision/lp-grad-scaler.h>
 #include <lp/precision/lp-half-precision-plugin.h>

@@ -1,4 +1,4 @@
-#include <lp/precision/lp-mixed-precision-plugin.h>
+#include <lp/precision/lp-mixed-precision-plugin-private.h>
 
 #include <lp/ops/lp-ops.h>
 #include <lp/precision/lp-precision-plugin-private.h>
@@ -47,6 +47,12 @@ static LpDType *
 peek_low_dtype (LpPrecisionPlugin *self)
 {
   return is_bf16 (self) ? lp_dtype_bf16 () : lp_dtype_f16 ();
+}
+
+LpGradScaler *
+_lp_mixed_precision_plugin_peek_any_scaler (LpMixedPrecisionPlugin *self)
+{
+  return get_private (self)->scaler;
 }
 
 /* NULL with bfloat16. */

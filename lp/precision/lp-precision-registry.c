@@ -3,6 +3,7 @@
 #include <lp/core/lp-registry-private.h>
 #include <lp/precision/lp-apex-mixed-precision-plugin.h>
 #include <lp/precision/lp-double-precision-plugin.h>
+#include <lp/precision/lp-fallback-mixed-precision-plugin.h>
 #include <lp/precision/lp-full-precision-plugin.h>
 #include <lp/precision/lp-half-precision-plugin.h>
 #include <lp/precision/lp-mixed-precision-plugin.h>
@@ -45,6 +46,19 @@ add (LpPrecisionRegistry *self,
   _lp_registry_add_builtin (LP_REGISTRY (self), entry);
 }
 
+/* Under a name that is not the precision it reports. */
+static void
+add_fallback (LpPrecisionRegistry *self)
+{
+  GVariantDict values = G_VARIANT_DICT_INIT (NULL);
+  g_autoptr (LpRegistryEntry) entry = NULL;
+
+  g_variant_dict_insert (&values, "precision", "s", "16-mixed");
+  entry = lp_registry_entry_new ("16-mixed-fallback", LP_TYPE_FALLBACK_MIXED_PRECISION_PLUGIN, g_variant_dict_end (&values),
+                                 "16-mixed that becomes bf16-mixed when the loss scale collapses");
+  _lp_registry_add_builtin (LP_REGISTRY (self), entry);
+}
+
 static void
 add_apex (LpPrecisionRegistry *self,
           const char          *name,
@@ -79,6 +93,7 @@ create_default (void)
   add (self, "bf16-true", NULL, LP_TYPE_HALF_PRECISION_PLUGIN, "Weights and computation in bf16");
   add (self, "16-mixed", "16", LP_TYPE_MIXED_PRECISION_PLUGIN, "Weights in f32, products in f16, losses scaled");
   add (self, "bf16-mixed", "bf16", LP_TYPE_MIXED_PRECISION_PLUGIN, "Weights in f32, products in bf16");
+  add_fallback (self);
   add_apex (self, "apex-O0", NULL, "32-true", "O0", "Apex's level O0: everything in f32");
   add_apex (self, "apex-O1", NULL, "16-mixed", "O1", "Apex's level O1: weights as they are, products in f16, losses scaled");
   add_apex (self, "apex-O2", "apex", "16-mixed", "O2",

@@ -11,7 +11,8 @@
  *
  * Shows how a run goes: speed, loss, logged values and precision.
  *
- * On a terminal it is one line that changes; elsewhere it is a plain line per epoch and evaluation.
+ * On a terminal it is one line that changes; elsewhere it is a plain line per epoch and evaluation, and one when the
+ * precision changes within them.
  */
 struct _LpProgressBar
 {
@@ -20,6 +21,7 @@ struct _LpProgressBar
   guint refresh_rate;
   gboolean terminal;
   gint64   last_draw, start_time, start_batch, last_drawn_batch;
+  const char *last_precision;   /* interned; NULL before the first run */
 };
 
 G_DEFINE_FINAL_TYPE (LpProgressBar, lp_progress_bar, LP_TYPE_CALLBACK)
@@ -42,6 +44,18 @@ start_timing (LpProgressBar *self,
   self->start_time = g_get_monotonic_time ();
   self->start_batch = batch;
   self->last_draw = 0;
+}
+
+static gboolean
+notice_precision (LpProgressBar *self,
+                  LpTrainer     *trainer)
+{
+  g_autofree char *precision = lp_trainer_dup_precision (trainer);
+  const char *former = self->last_precision;
+
+  self->last_precision = g_intern_string (precision);
+
+  return former != NULL && former != self->last_precision;
 }
 
 static char *
@@ -90,7 +104,7 @@ draw (LpProgressBar *self,
   g_autofree char *text = NULL;
   char bar[WIDTH + 1];
 
-  if (!final && (!self->terminal || now - self->last_draw < (gint64) self->refresh_rate * 1000))
+  if (!notice_precision (self, trainer) && !final && (!self->terminal || now - self->last_draw < (gint64) self->refresh_rate * 1000))
     return;
 
   self->last_draw = now;
@@ -126,6 +140,7 @@ lp_progress_bar_on_train_start (LpCallback *callback,
                                 GError **error)
 {
   start_timing (LP_PROGRESS_BAR (callback), trainer->run.n_done);
+  notice_precision (LP_PROGRESS_BAR (callback), trainer);
 }
 
 static void
@@ -146,10 +161,7 @@ lp_progress_bar_on_train_batch_end (LpCallback *callback,
                                     gint64 batch_idx,
                                     GError **error)
 {
-  LpProgressBar *self = LP_PROGRESS_BAR (callback);
-
-  if (self->terminal)
-    draw_training (self, trainer, FALSE);
+  draw_training (LP_PROGRESS_BAR (callback), trainer, FALSE);
 }
 
 static void

@@ -340,6 +340,35 @@ def trainer_old_plugin_is_not_heard():
     assert trainer.precision == '32-true' and not names
 
 
+class Label(GObject.Object):
+    text = GObject.Property(type=str)
+
+
+def trainer_fallback_is_seen():
+    """A label that is bound shows the change in the very step in which the scale collapses."""
+    plugin = Lp.FallbackMixedPrecisionPlugin(min_loss_scale=20000.0)
+    label, shown = Label(), []
+
+    class Overflowing(Net):
+        def do_on_train_start(self):
+            with Lp.no_grad():
+                first = next(iter(self.named_parameters().values()))
+                first.assign(first * 1e6)
+
+        def do_training_step(self, batch, batch_idx):
+            shown.append(label.text)
+            return self(batch[0]).cross_entropy(batch[1])
+
+    callback = subclass(Lp.Callback, do_on_train_batch_end=lambda self, trainer, *args: shown.append(label.text))()
+    trainer = Lp.Trainer(precision=plugin, max_epochs=1, callbacks=[callback], enable_progress_bar=False,
+                         enable_model_summary=False, enable_checkpointing=False)
+    trainer.bind_property('precision', label, 'text', GObject.BindingFlags.SYNC_CREATE)
+    trainer.fit(Overflowing(), a_loader(40))
+    f16, bf16 = '16-mixed', 'bf16-mixed'
+    assert shown == [f16, f16, f16] + [bf16] * (len(shown) - 3) and len(shown) == 10, shown
+    assert plugin.props.fallen_back and trainer.precision == bf16
+
+
 def trainer_update_refused():
     plugin = Lp.MixedPrecisionPlugin('16-mixed')
     trainer = Lp.Trainer(precision=plugin)

@@ -297,6 +297,149 @@ test_half_resume (gconstpointer precision)
   g_rmdir (folder);
 }
 
+/* A net whose activations are beyond float16 whatever the loss scale is. */
+static TestNet *
+make_large_net (void)
+{
+  TestNet *net = make_net ();
+  LpTensor *weight = lp_module_lookup_parameter (LP_MODULE (net), "first.weight");
+  g_autoptr (LpTensor) large = lp_tensor_scale (weight, 1e6, NULL);
+  g_autoptr (LpTensor) plain = lp_tensor_detach (large);
+
+  g_assert_true (lp_tensor_assign (weight, plain, NULL));
+  net->lr = 1e-3;
+
+  return net;
+}
+
+static void
+note_precision (LpTrainer  *trainer,
+                GParamSpec *pspec,
+                gpointer    notes)
+{
+  g_autofree char *precision = lp_trainer_dup_precision (trainer);
+
+  g_string_append_printf (notes, "%s@%d ", precision, (int) lp_trainer_get_global_step (trainer));
+}
+
+static void
+test_fallback (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LpPrecisionPlugin) plugin = lp_fallback_mixed_precision_plugin_new (1024, NULL, &error);
+  g_autoptr (LpTrainer) trainer = NULL;
+  g_autoptr (TestNet) net = make_large_net ();
+  g_autoptr (GString) notes = g_string_new (NULL);
+  g_autoptr (LpPrecisionTraits) traits = NULL;
+  g_autofree char *precision = NULL;
+
+  g_assert_no_error (error);
+  trainer = make_trainer (plugin, 2);
+  g_signal_connect (trainer, "notify::precision", G_CALLBACK (note_precision), notes);
+  g_test_expect_message ("Lp", G_LOG_LEVEL_MESSAGE, "*fell to 512*bf16-mixed*");
+  run (trainer, net, 40);
+  g_test_assert_expected_messages ();
+
+  /* 65536 to 512 takes 7 steps, which were skipped; from then on all are applied */
+  g_assert_cmpstr (notes->str, ==, "bf16-mixed@7 ");
+  precision = lp_trainer_dup_precision (trainer);
+  g_assert_cmpstr (precision, ==, "bf16-mixed");
+  g_assert_cmpint (lp_trainer_get_n_skipped_steps (trainer), ==, 7);
+  g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 20);
+  g_assert_true (lp_fallback_mixed_precision_plugin_has_fallen_back (LP_FALLBACK_MIXED_PRECISION_PLUGIN (plugin)));
+  g_assert_null (lp_mixed_precision_plugin_get_scaler (LP_MIXED_PRECISION_PLUGIN (plugin)));
+  traits = lp_precision_plugin_dup_traits (plugin, NULL);
+  g_assert_cmpstr (lp_precision_traits_get_compute (traits), ==, "bf16");
+
+  /* and another run begins where this one ended */
+  run (trainer, net, 8);
+  g_assert_cmpint (lp_trainer_get_n_skipped_steps (trainer), ==, 0);
+}
+
+/* A run resumed after the change goes on in bf16; one resumed before it, in f16. */
+static void
+test_fallback_state (void)
+{
+  g_autoptr (LpPrecisionPlugin) plugin = lp_fallback_mixed_precision_plugin_new (1024, NULL, NULL);
+  g_autoptr (LpPrecisionPlugin) other = lp_fallback_mixed_precision_plugin_new (1024, NULL, NULL);
+  g_autoptr (LpState) before = lp_precision_plugin_save_state (plugin, NULL);
+  g_autoptr (LpState) after = NULL;
+  g_autofree char *folder = g_dir_make_tmp ("lp-mixed-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename (folder, "fallen.safetensors", NULL);
+  g_autoptr (LpTrainer) trainer = make_trainer (plugin, 1);
+  g_autoptr (LpTrainer) second = make_trainer (other, 2);
+  g_autoptr (TestNet) net = make_large_net ();
+  g_autoptr (LpDataLoader) loader = test_loader_new (40, 4, FALSE);
+  g_autofree char *precision = NULL;
+  g_autofree char *again = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_expect_message ("Lp", G_LOG_LEVEL_MESSAGE, "*fell to 512*bf16-mixed*");
+  run (trainer, net, 40);
+  g_test_assert_expected_messages ();
+  g_assert_true (lp_trainer_save_checkpoint (trainer, path, FALSE, &error));
+  g_assert_true (lp_trainer_fit (second, LP_MODEL (net), loader, NULL, path, NULL, &error));
+  g_assert_no_error (error);
+  precision = lp_trainer_dup_precision (second);
+  g_assert_cmpstr (precision, ==, "bf16-mixed");
+  g_assert_cmpint (lp_trainer_get_n_skipped_steps (second), ==, 7);
+
+  after = lp_precision_plugin_save_state (other, NULL);
+  g_assert_true (lp_precision_plugin_load_state (other, before, &error));
+  again = lp_precision_plugin_dup_precision (other);
+  g_assert_cmpstr (again, ==, "16-mixed");
+  g_assert_cmpfloat (lp_grad_scaler_get_scale (lp_mixed_precision_plugin_get_scaler (LP_MIXED_PRECISION_PLUGIN (other))),
+                     ==, 65536);
+  g_assert_true (lp_precision_plugin_load_state (other, after, &error));
+  g_assert_true (lp_fallback_mixed_precision_plugin_has_fallen_back (LP_FALLBACK_MIXED_PRECISION_PLUGIN (other)));
+  g_remove (path);
+  g_rmdir (folder);
+}
+
+static void
+test_fallback_refusals (void)
+{
+  g_autoptr (LpGradScaler) low = lp_grad_scaler_new_full (8, 2, 0.5, 10, TRUE, NULL);
+  g_autoptr (LpGradScaler) stuck = g_object_new (LP_TYPE_GRAD_SCALER, "min-scale", 2.0, NULL);
+  g_autoptr (LpPrecisionPlugin) named = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_assert_null (lp_fallback_mixed_precision_plugin_new (0, NULL, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  g_clear_error (&error);
+  g_assert_null (lp_fallback_mixed_precision_plugin_new (16, low, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  g_clear_error (&error);
+  g_assert_null (lp_fallback_mixed_precision_plugin_new (1, stuck, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER);
+  g_clear_error (&error);
+  g_assert_null (g_initable_new (LP_TYPE_FALLBACK_MIXED_PRECISION_PLUGIN, NULL, &error, "precision", "bf16-mixed", NULL));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNSUPPORTED);
+  g_clear_error (&error);
+  named = lp_precision_registry_create (lp_precision_registry_get_default (), "16-mixed-fallback", NULL, &error);
+  g_assert_no_error (error);
+  g_assert_true (LP_IS_FALLBACK_MIXED_PRECISION_PLUGIN (named));
+}
+
+static void
+test_progress_bar (void)
+{
+  if (g_test_subprocess ())
+    {
+      g_autoptr (LpPrecisionPlugin) plugin = lp_fallback_mixed_precision_plugin_new (1024, NULL, NULL);
+      g_autoptr (LpTrainer) trainer = make_trainer (plugin, 1);
+      g_autoptr (TestNet) net = make_large_net ();
+
+      lp_trainer_set_enable_progress_bar (trainer, TRUE);
+      run (trainer, net, 40);
+      return;
+    }
+
+  g_test_trap_subprocess (NULL, 0, 0);
+  g_test_trap_assert_passed ();
+  g_test_trap_assert_stderr ("*epoch 0 7/10*bf16-mixed*epoch 0 10/10*bf16-mixed*");
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -314,6 +457,11 @@ main (int   argc,
   g_test_add_data_func ("/half/stochastic/bf16-true", "bf16-true", test_half_stochastic);
   g_test_add_func ("/half/stochastic/mean", test_stochastic_mean);
   g_test_add_data_func ("/half/resume/bf16-true", "bf16-true", test_half_resume);
+
+  g_test_add_func ("/fallback/run", test_fallback);
+  g_test_add_func ("/fallback/state", test_fallback_state);
+  g_test_add_func ("/fallback/refusals", test_fallback_refusals);
+  g_test_add_func ("/fallback/progress-bar", test_progress_bar);
 
   status = g_test_run ();
   g_clear_object (&last_optimizer);
