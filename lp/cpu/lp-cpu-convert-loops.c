@@ -3,15 +3,6 @@
 #include "lp-cpu-convert-private.h"
 #include "lp-cpu-isa-private.h"
 
-/* Floating values outside an integer's range take its nearest end, NaN gives 0. */
-static inline gint64
-truncate_to (double value, double low, double high)
-{
-  if (!(value > low))
-    return value == value ? (gint64) low : 0;
-  return value < high ? (gint64) value : (high >= 9.2e18 ? G_MAXINT64 : (gint64) high);
-}
-
 #define IDENTITY(v) (v)
 
 #define LOAD(name, src_type, dst_type, convert) \
@@ -60,11 +51,11 @@ truncate_to (double value, double low, double high)
   LOAD (name##_##compute, type, c_type, load) \
   STORE (name##_##compute, c_type, type, store)
 
-#define TO_I64(v) truncate_to (v, -9223372036854775808.0, 9223372036854775807.0)
-#define TO_I32(v) truncate_to (v, -2147483648.0, 2147483647.0)
-#define TO_I16(v) truncate_to (v, -32768.0, 32767.0)
-#define TO_I8(v) truncate_to (v, -128.0, 127.0)
-#define TO_U8(v) truncate_to (v, 0.0, 255.0)
+#define TO_I64(v) lp_truncate_i64 (v)
+#define TO_I32(v) lp_truncate_to (v, -2147483648.0, 2147483647.0)
+#define TO_I16(v) lp_truncate_to (v, -32768.0, 32767.0)
+#define TO_I8(v) lp_truncate_to (v, -128.0, 127.0)
+#define TO_U8(v) lp_truncate_to (v, 0.0, 255.0)
 #define TO_BOOL(v) ((v) != 0)
 #define F16_TO_I64(v) TO_I64 (lp_load_f16 (v))
 #define BF16_TO_I64(v) TO_I64 (lp_load_bf16 (v))

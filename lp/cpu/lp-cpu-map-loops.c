@@ -46,7 +46,7 @@ divide_i64 (gint64 a, gint64 b)
   { \
     const gint64 *x = in[0]; \
     gint64 *y = out; \
-    const gint64 p G_GNUC_UNUSED = (gint64) param; \
+    const gint64 p G_GNUC_UNUSED = lp_truncate_i64 (param); \
     for (gsize i = 0; i < n; i++) \
       { \
         const gint64 a G_GNUC_UNUSED = x[i]; \

@@ -25,23 +25,34 @@ lp_float_to_bits (float value)
   return bits;
 }
 
-static inline float
-lp_round_f32 (float x)
+/* Floating values outside an integer's range take its nearest end, NaN gives 0. */
+static inline gint64
+lp_truncate_to (double value, double low, double high)
 {
-  const float magic = 12582912.0f; /* 1.5 * 2^23: adding it leaves the nearest integer */
-
-  return (x + magic) - magic;
+  if (!(value > low))
+    return value == value ? (gint64) low : 0;
+  return value < high ? (gint64) value : (high >= 9.2e18 ? G_MAXINT64 : (gint64) high);
 }
+
+static inline gint64
+lp_truncate_i64 (double value)
+{
+  return lp_truncate_to (value, -9223372036854775808.0, 9223372036854775807.0);
+}
+
+/* 1.5 * 2^23: adding it leaves the nearest integer, in the last bits. */
+#define LP_ROUND_MAGIC 12582912.0f
 
 static inline float
 lp_exp_f32 (float x)
 {
-  float n, r, p;
+  float shifted, n, r, p;
   gint32 e, half;
 
   x = x > 89.0f ? 89.0f : x;
   x = x < -104.0f ? -104.0f : x;
-  n = lp_round_f32 (x * 1.44269504088896341f);
+  shifted = x * 1.44269504088896341f + LP_ROUND_MAGIC;
+  n = shifted - LP_ROUND_MAGIC;
   r = x - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
   p = 1.9875691500e-4f;
@@ -51,8 +62,8 @@ lp_exp_f32 (float x)
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  /* in two steps, so that the ends of the range are reached */
-  e = (gint32) n;
+  /* from the bits rather than by a cast, which NaN doesn't have; in two steps, so that the ends of the range are reached */
+  e = (gint32) (lp_float_to_bits (shifted) - lp_float_to_bits (LP_ROUND_MAGIC));
   half = e >> 1;
   return p * lp_float_from_bits ((guint32) (half + 127) << 23) * lp_float_from_bits ((guint32) (e - half + 127) << 23);
 }

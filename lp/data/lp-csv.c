@@ -159,6 +159,8 @@ parse_table (Table       *table,
   gsize size;
 
   table->cursor = g_bytes_get_data (bytes, &size);
+  if (size == 0)
+    table->cursor = "";
   table->end = table->cursor + size;
   table->values = g_array_new (FALSE, FALSE, sizeof (double));
   if (size >= 3 && memcmp (table->cursor, "\xEF\xBB\xBF", 3) == 0)

@@ -715,7 +715,7 @@ lp_data_loader_load_state (LpDataLoader  *self,
                    shuffle ? ", shuffled" : "", length, self->batch_size, self->shuffle ? ", shuffled" : "");
       return FALSE;
     }
-  if (epoch < 0 || position < 0 || position > count_batches (self, n_items))
+  if (epoch < 0 || epoch == G_MAXINT64 || position < 0 || position > count_batches (self, n_items))
     {
       g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The state of the loader says batch %" G_GINT64_FORMAT
                    " of epoch %" G_GINT64_FORMAT ", which doesn't exist", position, epoch);

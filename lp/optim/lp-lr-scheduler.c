@@ -337,12 +337,12 @@ lp_lr_scheduler_load_state (LpLrScheduler  *self,
                             LpState        *state,
                             GError        **error)
 {
-  double position;
+  gint64 position;
 
   g_return_val_if_fail (LP_IS_LR_SCHEDULER (self), FALSE);
   g_return_val_if_fail (LP_IS_STATE (state), FALSE);
 
-  if (!_lp_state_get_number (state, "position", &position) || !(position >= 0))
+  if (!_lp_state_get_count (state, "position", &position))
     {
       g_set_error_literal (error, LP_ERROR, LP_ERROR_FORMAT, "The state of a schedule has no position");
       return FALSE;

@@ -48,6 +48,8 @@ gboolean         _lp_optimizer_finish_slot   (LpOptimizer *self, LpParamGroup *g
 /* Numbers of saved state, however they were boxed on their way through a file. */
 gboolean         _lp_variant_to_double       (GVariant *variant, double *value);
 gboolean         _lp_state_get_number        (LpState *state, const char *name, double *value);
+/* A whole number from 0 to 2^53: what a count can be. */
+gboolean         _lp_state_get_count         (LpState *state, const char *name, gint64 *count);
 /* NULL when there are not exactly @n. */
 double          *_lp_state_dup_numbers       (LpState *state, const char *name, gsize n);
 GVariant        *_lp_variant_new_doubles     (const double *values, gsize n);

@@ -36,6 +36,27 @@ _lp_state_get_number (LpState    *state,
   return variant != NULL && _lp_variant_to_double (variant, value);
 }
 
+static gboolean
+to_count (double  number,
+          gint64 *count)
+{
+  if (!(number >= 0 && number <= 0x1p53))
+    return FALSE;
+  *count = (gint64) number;
+
+  return TRUE;
+}
+
+gboolean
+_lp_state_get_count (LpState    *state,
+                     const char *name,
+                     gint64     *count)
+{
+  double number;
+
+  return _lp_state_get_number (state, name, &number) && to_count (number, count);
+}
+
 double *
 _lp_state_dup_numbers (LpState    *state,
                        const char *name,
@@ -275,7 +296,8 @@ load_group (LpOptimizer   *self,
     {
       if (!load_slot (self, state, group, i, j, error))
         return FALSE;
-      _lp_param_group_get_slot (group, j)->step = steps[j];
+      if (!to_count (steps[j], &_lp_param_group_get_slot (group, j)->step))
+        return fail (self, name, error);
     }
 
   return TRUE;
@@ -304,11 +326,11 @@ _lp_optimizer_real_load_state (LpOptimizer  *self,
   g_autofree double *lr = get_groups (self, state, "lr", error);
   g_autofree double *base_lr = lr != NULL ? get_groups (self, state, "base-lr", error) : NULL;
   g_autofree double *weight_decay = base_lr != NULL ? get_groups (self, state, "weight-decay", error) : NULL;
-  double step_count, n_skipped = 0;
+  gint64 step_count, n_skipped = 0;
 
   if (weight_decay == NULL)
     return FALSE;
-  if (!_lp_state_get_number (state, "step-count", &step_count))
+  if (!_lp_state_get_count (state, "step-count", &step_count))
     return fail (self, "step-count", error);
 
   for (guint i = 0; i < data->groups->len; i++)
@@ -323,7 +345,7 @@ _lp_optimizer_real_load_state (LpOptimizer  *self,
       lp_param_group_set_base_lr (group, base_lr[i]);
       lp_param_group_set_weight_decay (group, weight_decay[i]);
     }
-  _lp_state_get_number (state, "n-skipped", &n_skipped);
+  _lp_state_get_count (state, "n-skipped", &n_skipped);
   data->step_count = step_count;
   data->n_skipped = n_skipped;
 

@@ -55,7 +55,7 @@ makes_sense (const SavedScaler *saved)
          saved->hysteresis >= 1 && saved->hysteresis <= G_MAXINT &&
          saved->hysteresis_tracker >= 0 && saved->hysteresis_tracker <= saved->hysteresis &&
          saved->min_scale >= 0 && saved->min_scale <= saved->max_scale &&
-         saved->n_skipped >= 0;
+         saved->n_skipped >= 0 && saved->n_skipped <= 0x1p53;
 }
 
 /* The first five are those of PyTorch's scaler; what others don't save stays as it is in @saved. */

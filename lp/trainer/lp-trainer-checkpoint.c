@@ -298,9 +298,13 @@ _lp_trainer_restore_weights (LpTrainer   *self,
   return extra == NULL || _lp_trainer_call_hook (self, on_load_checkpoint, error, extra);
 }
 
+/* No run gets there, and what is added to a count of this size fits. */
+#define MAX_COUNT ((gint64) 1 << 53)
+
 static gboolean
 get_int64 (LpState    *state,
            const char *name,
+           gint64      least,
            gint64     *value)
 {
   g_autoptr (GVariant) variant = lp_state_dup_value (state, name);
@@ -309,7 +313,7 @@ get_int64 (LpState    *state,
     return FALSE;
   *value = g_variant_get_int64 (variant);
 
-  return *value >= -1;
+  return *value >= least && *value <= MAX_COUNT;
 }
 
 static gboolean
@@ -334,16 +338,24 @@ load_loops (LpTrainer   *self,
 {
   LpRun *run = &self->run;
   g_autoptr (GVariant) seconds = lp_state_dup_value (state, "seconds");
-  gint64 point;
+  gint64 point = -1;
+  const struct { const char *name; gint64 least; gint64 *value; } counts[] = {
+    { "epoch", 0, &self->current_epoch },
+    { "global-step", 0, &self->global_step },
+    { "skipped-steps", 0, &self->n_skipped_steps },
+    { "batches-done", 0, &run->n_done },
+    { "total-batches", 0, &run->total_batches },
+    { "epoch-losses", 0, &run->epoch_losses },
+    { "bad-in-a-row", 0, &run->bad_in_a_row },
+    { "last-logged-step", -1, &run->last_logged_step },
+    { "resume-point", 0, &point },
+  };
+  gboolean ok = get_boolean (state, "validation-due", &run->val_due) && get_boolean (state, "skip-epoch", &run->skip_epoch) &&
+                seconds != NULL && g_variant_is_of_type (seconds, G_VARIANT_TYPE_DOUBLE);
 
-  if (!get_int64 (state, "epoch", &self->current_epoch) || !get_int64 (state, "global-step", &self->global_step) ||
-      !get_int64 (state, "skipped-steps", &self->n_skipped_steps) || !get_int64 (state, "batches-done", &run->n_done) ||
-      !get_int64 (state, "total-batches", &run->total_batches) || !get_int64 (state, "epoch-losses", &run->epoch_losses) ||
-      !get_int64 (state, "bad-in-a-row", &run->bad_in_a_row) ||
-      !get_int64 (state, "last-logged-step", &run->last_logged_step) || !get_int64 (state, "resume-point", &point) ||
-      !get_boolean (state, "validation-due", &run->val_due) || !get_boolean (state, "skip-epoch", &run->skip_epoch) ||
-      seconds == NULL || !g_variant_is_of_type (seconds, G_VARIANT_TYPE_DOUBLE) ||
-      self->current_epoch < 0 || self->global_step < 0 || run->n_done < 0 ||
+  for (guint i = 0; ok && i < G_N_ELEMENTS (counts); i++)
+    ok = get_int64 (state, counts[i].name, counts[i].least, counts[i].value);
+  if (!ok ||
       (point != LP_RUN_EPOCH_START && point != LP_RUN_AFTER_BATCH && point != LP_RUN_AFTER_VALIDATION &&
        point != LP_RUN_NEXT_EPOCH))
     {
@@ -357,7 +369,7 @@ load_loops (LpTrainer   *self,
       return FALSE;
     }
 
-  if (!get_int64 (state, "applied-windows", &run->applied_windows))
+  if (!get_int64 (state, "applied-windows", 0, &run->applied_windows))
     run->applied_windows = self->global_step - self->n_skipped_steps;
   run->earlier_time = g_variant_get_double (seconds);
   run->resume_point = (LpRunState) point;

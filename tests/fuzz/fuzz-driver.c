@@ -9,7 +9,7 @@
 
 #define MAX_GROWTH 4096
 
-static gint n_mutations = 1000;
+static gint n_mutations = 100;
 static char **files;
 
 static const GOptionEntry options[] = {
