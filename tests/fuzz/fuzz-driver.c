@@ -100,9 +100,55 @@ replace_number (GByteArray  *input,
   g_byte_array_set_size (input, start + strlen (number) + tail);
 }
 
+static gboolean
+is_one_of (guint8      byte,
+           const char *bytes)
+{
+  return byte != '\0' && strchr (bytes, byte) != NULL;
+}
+
+/* Where the bracket or quote at @start closes; the end of the input if it doesn't. */
+static guint
+find_close (GByteArray *input,
+            guint       start)
+{
+  int depth = 0;
+
+  for (guint i = start; i < input->len; i++)
+    {
+      const gboolean opens = is_one_of (input->data[i], "[{("), closes = is_one_of (input->data[i], "]})");
+
+      if (input->data[start] == '"' ? i > start && input->data[i] == '"' : closes && --depth == 0)
+        return i;
+      depth += opens;
+    }
+
+  return input->len;
+}
+
+/* What stands between brackets or quotes becomes something of another type. Spaces keep the length, which headers tell. */
+static void
+replace_group (GByteArray  *input,
+               LpGenerator *generator)
+{
+  static const char *const values[] = { "7", "-1.5", "null", "true", "[]", "{}", "\"\"", "()", "" };
+  const char *value = values[below (generator, G_N_ELEMENTS (values))];
+  guint start = below (generator, input->len), close;
+
+  while (start < input->len && !is_one_of (input->data[start], "[{(\""))
+    start++;
+  close = start < input->len ? find_close (input, start) : input->len;
+  if (close == input->len || close + 1 - start < strlen (value))
+    return;
+
+  memset (input->data + start, ' ', close + 1 - start);
+  memcpy (input->data + start, value, strlen (value));
+}
+
 typedef void (* Mutate) (GByteArray *input, LpGenerator *generator);
 
-static const Mutate mutations[] = { flip_bit, put_telling_byte, truncate_input, remove_range, repeat_range, replace_number };
+static const Mutate mutations[] = { flip_bit, put_telling_byte, truncate_input, remove_range, repeat_range, replace_number,
+                                      replace_group };
 
 static void
 run (gconstpointer data,
