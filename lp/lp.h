@@ -39,6 +39,7 @@
 #include <lp/nn/lp-gelu.h>
 #include <lp/nn/lp-init.h>
 #include <lp/nn/lp-linear.h>
+#include <lp/nn/lp-lora-linear.h>
 #include <lp/nn/lp-max-pool2d.h>
 #include <lp/nn/lp-module.h>
 #include <lp/nn/lp-pool2d.h>
@@ -72,6 +73,7 @@
 #include <lp/metrics/lp-metric.h>
 
 #include <lp/precision/lp-apex-mixed-precision-plugin.h>
+#include <lp/precision/lp-bitsandbytes.h>
 #include <lp/precision/lp-double-precision-plugin.h>
 #include <lp/precision/lp-fallback-mixed-precision-plugin.h>
 #include <lp/precision/lp-full-precision-plugin.h>
@@ -84,6 +86,7 @@
 #include <lp/precision/lp-precision-registry.h>
 #include <lp/precision/lp-precision-state.h>
 #include <lp/precision/lp-precision-traits.h>
+#include <lp/precision/lp-quantized-precision-plugin.h>
 
 #include <lp/trainer/lp-callback.h>
 #include <lp/trainer/lp-csv-logger.h>

@@ -7,6 +7,7 @@
 #include <lp/precision/lp-full-precision-plugin.h>
 #include <lp/precision/lp-half-precision-plugin.h>
 #include <lp/precision/lp-mixed-precision-plugin.h>
+#include <lp/precision/lp-quantized-precision-plugin.h>
 
 /**
  * LpPrecisionRegistry:
@@ -78,6 +79,22 @@ add_apex (LpPrecisionRegistry *self,
   _lp_registry_add_builtin (LP_REGISTRY (self), entry);
 }
 
+static void
+add_quantized (LpPrecisionRegistry *self)
+{
+  static const char *const quantized[][2] = {
+    { "nf4", "Weights of linear layers frozen in nf4, products in bf16" },
+    { "nf4-dq", "Weights of linear layers frozen in nf4 with 8-bit scales, products in bf16" },
+    { "fp4", "Weights of linear layers frozen in the 4-bit floats of bitsandbytes, products in bf16" },
+    { "fp4-dq", "Weights of linear layers frozen in fp4 with 8-bit scales, products in bf16" },
+    { "int8", "Weights of linear layers frozen in 8 bits, inputs in 8 bits but for outliers" },
+    { "int8-training", "Weights in f32, the three products of linear layers in 8 bits" },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (quantized); i++)
+    add (self, quantized[i][0], NULL, LP_TYPE_QUANTIZED_PRECISION_PLUGIN, quantized[i][1]);
+}
+
 static LpPrecisionRegistry *
 create_default (void)
 {
@@ -99,6 +116,7 @@ create_default (void)
   add_apex (self, "apex-O2", "apex", "16-mixed", "O2",
             "Apex's level O2: weights in f16 with f32 masters, norms in f32, losses scaled");
   add_apex (self, "apex-O3", NULL, "16-true", "O3", "Apex's level O3: everything in f16, losses not scaled");
+  add_quantized (self);
 
   return self;
 }

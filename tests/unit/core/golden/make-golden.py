@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Makes floats.golden and blocks.golden: what the low-bit dtypes have to give.
+"""Makes floats.golden and blocks.golden: what the low-bit dtypes have to give; and packed.safetensors.
 
     make-golden.py FOLDER
 
 Needs numpy and ml_dtypes. The small floats are those of ml_dtypes; the formats with scales follow the published rules of
-OCP (MX 1.0), NVIDIA (NVFP4) and bitsandbytes, with elements rounded in exact arithmetic, and share no code with LP.
+OCP (MX 1.0), NVIDIA (NVFP4) and bitsandbytes, with elements rounded in exact arithmetic, and share no code with LP. The
+last file has two weights packed as bitsandbytes names their parts.
 A file is a list of sections: a name of 24 bytes, the length as 32 bits, the bytes. All numbers are little-endian."""
 
+import json
 import struct
 import sys
 from fractions import Fraction
@@ -261,5 +263,40 @@ def make_blocks(path):
     write(path, sections)
 
 
+# ---- a file of packed weights ----
+
+def packed(name, x, table, code, kind, double):
+    codes, absmax = blockwise(x, 64, code)
+    state = {"quant_type": kind, "blocksize": 64, "dtype": "bfloat16", "shape": list(x.shape)}
+    parts = {name: ("U8", [(x.size + 1) // 2, 1], nibbles(codes)), name + ".quant_map": ("F32", [16], table.tobytes())}
+    if double:
+        mean, values = np.float32(np.sum(absmax.astype(np.float64)) / len(absmax)), dynamic_map()
+        nested, nested_absmax = blockwise(absmax - mean, 256, lambda v: among(values, v))
+        state.update(nested_blocksize=256, nested_dtype="float32", nested_offset=float(mean))
+        parts[name + ".absmax"] = ("U8", [len(nested)], bytes(nested))
+        parts[name + ".nested_absmax"] = ("F32", [len(nested_absmax)], nested_absmax.tobytes())
+        parts[name + ".nested_quant_map"] = ("F32", [256], values.tobytes())
+    else:
+        parts[name + ".absmax"] = ("F32", [len(absmax)], absmax.tobytes())
+    text = json.dumps(state).encode()
+    parts[name + ".quant_state.bitsandbytes__" + kind] = ("U8", [len(text)], text)
+    return parts
+
+
+def make_packed(path):
+    parts = packed("0.weight", numbers(5 * 37).reshape(5, 37), FP4, fp4_code, "fp4", False)
+    parts.update(packed("1.weight", numbers(35 * 500).reshape(35, 500), NF4, nf4_code, "nf4", True))
+    parts["0.bias"] = ("F32", [5], numbers(5).tobytes())
+    header, data = {}, b""
+    for name, (dtype, shape, part) in sorted(parts.items(), key=lambda item: item[1][0]):
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+make_packed(sys.argv[1] + "/packed.safetensors")
 make_floats(sys.argv[1] + "/floats.golden")
 make_blocks(sys.argv[1] + "/blocks.golden")
