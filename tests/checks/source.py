@@ -70,6 +70,12 @@ def public_functions_say_since_when():
     assert not bad, bad
 
 
+def tests_make_folders_in_one_place():
+    bad = [path for folder, _, names in os.walk(os.path.join(SOURCE, "tests")) for path in (os.path.join(folder, name) for name in names)
+           if path.endswith((".c", ".h")) and not path.endswith("/test-folder.h") and re.search(r"make_tmp|mkdtemp", read(path))]
+    assert not bad, bad
+
+
 def gir():
     return ElementTree.parse(GIR).getroot()
 
@@ -107,7 +113,8 @@ def virtual_functions_can_be_overridden_everywhere():
 
 
 CHECKS = [layers_point_down, cpu_is_reached_through_the_device, umbrella_header_is_complete,
-          public_headers_include_no_private_ones, public_functions_say_since_when]
+          public_headers_include_no_private_ones, public_functions_say_since_when,
+          tests_make_folders_in_one_place]
 if GIR:
     CHECKS += [everything_public_is_documented, virtual_functions_can_be_overridden_everywhere]
 tap.run(CHECKS)

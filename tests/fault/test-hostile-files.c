@@ -6,6 +6,8 @@
 
 #include <lp/lp.h>
 
+#include "../test-folder.h"
+
 typedef GObject *(* Loader) (const char *path, GError **error);
 
 static GObject *
@@ -248,12 +250,7 @@ int
 main (int   argc,
       char *argv[])
 {
-  g_autofree char *folder = NULL;
-
   g_test_init (&argc, &argv, NULL);
-  folder = g_dir_make_tmp ("lp-fault-XXXXXX", NULL);
-  g_assert_nonnull (folder);
-  g_assert_cmpint (g_chdir (folder), ==, 0);
 
   g_test_add_func ("/hostile/missing", test_missing);
   g_test_add_func ("/hostile/idx", test_idx);
@@ -261,5 +258,5 @@ main (int   argc,
   g_test_add_func ("/hostile/csv", test_csv);
   g_test_add_func ("/hostile/safetensors", test_safetensors);
 
-  return g_test_run ();
+  return test_run_in_folder ();
 }

@@ -7,6 +7,7 @@
 #include <glib/gstdio.h>
 
 #include "../unit/trainer/trainer-fixture.h"
+#include "../test-folder.h"
 
 #define N_KILLS 6
 
@@ -229,21 +230,16 @@ int
 main (int   argc,
       char *argv[])
 {
-  g_autofree char *folder = NULL;
-
   if (argc == 3 && strcmp (argv[1], "--run") == 0)
     return run (argv[2]);
 
   program = g_canonicalize_filename (argv[0], NULL);
   g_test_init (&argc, &argv, NULL);
-  folder = g_dir_make_tmp ("lp-fault-XXXXXX", NULL);
-  g_assert_nonnull (folder);
-  g_assert_cmpint (g_chdir (folder), ==, 0);
 
   g_test_add_func ("/interrupted/kill", test_kill);
   g_test_add_func ("/interrupted/terminate", test_terminate);
   g_test_add_func ("/interrupted/full-disk", test_full_disk);
   g_test_add_func ("/interrupted/broken-checkpoint", test_broken_checkpoint);
 
-  return g_test_run ();
+  return test_run_in_folder ();
 }

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <glib/gstdio.h>
-
+#include "../test-folder.h"
 #include "../unit/trainer/trainer-fixture.h"
 
 #include "fuzz-input.h"
@@ -37,7 +36,7 @@ fuzz_dup_checkpoint (gsize *size)
   g_autoptr (TestNet) net = fuzz_net_new ();
   g_autoptr (LpTrainer) trainer = fuzz_trainer_new (1);
   g_autoptr (LpDataLoader) loader = test_loader_new (12, 3, TRUE);
-  g_autofree char *folder = g_dir_make_tmp ("lp-fuzz-XXXXXX", NULL);
+  char *folder = test_folder_new ();
   g_autofree char *path = g_build_filename (folder, "checkpoint", NULL);
   char *data;
 
@@ -46,8 +45,7 @@ fuzz_dup_checkpoint (gsize *size)
   g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), loader, NULL, NULL, NULL, NULL));
   g_assert_true (lp_trainer_save_checkpoint (trainer, path, FALSE, NULL));
   g_assert_true (g_file_get_contents (path, &data, size, NULL));
-  g_unlink (path);
-  g_rmdir (folder);
+  test_folder_free (folder);
 
   return data;
 }

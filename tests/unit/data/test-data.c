@@ -5,6 +5,8 @@
 
 #include <lp/lp.h>
 
+#include "../../test-folder.h"
+
 static LpDataset *
 make_dataset (gint64 n)
 {
@@ -343,12 +345,7 @@ int
 main (int   argc,
       char *argv[])
 {
-  g_autofree char *folder = NULL;
-
   g_test_init (&argc, &argv, NULL);
-  folder = g_dir_make_tmp ("lp-data-XXXXXX", NULL);
-  g_assert_nonnull (folder);
-  g_assert_cmpint (g_chdir (folder), ==, 0);
 
   g_test_add_func ("/data/order", test_order);
   g_test_add_func ("/data/position", test_position);
@@ -360,5 +357,5 @@ main (int   argc,
   g_test_add_func ("/data/safetensors", test_safetensors);
   g_test_add_func ("/metrics", test_metrics);
 
-  return g_test_run ();
+  return test_run_in_folder ();
 }

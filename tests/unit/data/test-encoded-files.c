@@ -4,6 +4,8 @@
 
 #include <lp/lp.h>
 
+#include "../../test-folder.h"
+
 /* A byte is a quarter of its value, in blocks of 4. */
 #define TEST_TYPE_QUARTERS (test_quarters_get_type ())
 G_DECLARE_FINAL_TYPE (TestQuarters, test_quarters, TEST, QUARTERS, LpDType)
@@ -107,14 +109,9 @@ int
 main (int   argc,
       char *argv[])
 {
-  g_autofree char *folder = NULL;
-
   g_test_init (&argc, &argv, NULL);
-  folder = g_dir_make_tmp ("lp-data-XXXXXX", NULL);
-  g_assert_nonnull (folder);
-  g_assert_cmpint (g_chdir (folder), ==, 0);
 
   g_test_add_func ("/data/encoded/safetensors", test_safetensors);
 
-  return g_test_run ();
+  return test_run_in_folder ();
 }

@@ -5,6 +5,7 @@
 #include <glib/gstdio.h>
 
 #include "trainer-fixture.h"
+#include "../../test-folder.h"
 
 static void
 run (LpTrainer *trainer,
@@ -278,7 +279,7 @@ fit_and_resume (LpPrecisionPlugin *plugin,
 static void
 test_half_resume (gconstpointer precision)
 {
-  g_autofree char *folder = g_dir_make_tmp ("lp-mixed-XXXXXX", NULL);
+  char *folder = test_folder_new ();
 
   for (int i = 1; i < 4; i++)
     {
@@ -294,7 +295,7 @@ test_half_resume (gconstpointer precision)
       resumed = fit_and_resume (plugin, folder);
       g_assert_true (g_bytes_equal (whole, resumed));
     }
-  g_rmdir (folder);
+  test_folder_free (folder);
 }
 
 /* A net whose activations are beyond float16 whatever the loss scale is. */
@@ -364,7 +365,7 @@ test_fallback_state (void)
   g_autoptr (LpPrecisionPlugin) other = lp_fallback_mixed_precision_plugin_new (1024, NULL, NULL);
   g_autoptr (LpState) before = lp_precision_plugin_save_state (plugin, NULL);
   g_autoptr (LpState) after = NULL;
-  g_autofree char *folder = g_dir_make_tmp ("lp-mixed-XXXXXX", NULL);
+  char *folder = test_folder_new ();
   g_autofree char *path = g_build_filename (folder, "fallen.safetensors", NULL);
   g_autoptr (LpTrainer) trainer = make_trainer (plugin, 1);
   g_autoptr (LpTrainer) second = make_trainer (other, 2);
@@ -393,7 +394,7 @@ test_fallback_state (void)
   g_assert_true (lp_precision_plugin_load_state (other, after, &error));
   g_assert_true (lp_fallback_mixed_precision_plugin_has_fallen_back (LP_FALLBACK_MIXED_PRECISION_PLUGIN (other)));
   g_remove (path);
-  g_rmdir (folder);
+  test_folder_free (folder);
 }
 
 static void

@@ -4,6 +4,7 @@
 #include <glib/gstdio.h>
 
 #include "trainer-fixture.h"
+#include "../../test-folder.h"
 
 static void
 test_fit (gconstpointer precision)
@@ -395,12 +396,7 @@ main (int   argc,
 {
   static const char *names[] = { "32-true", "64-true", "bf16-true", "16-true", "bf16-mixed", "16-mixed" };
 
-  g_autofree char *folder = NULL;
-
   g_test_init (&argc, &argv, NULL);
-  folder = g_dir_make_tmp ("lp-trainer-XXXXXX", NULL);
-  g_assert_nonnull (folder);
-  g_assert_cmpint (g_chdir (folder), ==, 0);
 
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     {
@@ -425,5 +421,5 @@ main (int   argc,
   g_test_add_func ("/trainer/early-stopping", test_early_stopping);
   g_test_add_func ("/trainer/loggers", test_loggers);
 
-  return g_test_run ();
+  return test_run_in_folder ();
 }
