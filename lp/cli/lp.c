@@ -75,6 +75,28 @@ or_dash (const char *text)
   return text != NULL && *text != '\0' ? text : "-";
 }
 
+/* What "auto" would take on each device that there is. */
+static void
+print_auto (LpRegistry *registry)
+{
+  LpRegistry *devices = LP_REGISTRY (lp_device_registry_get_default ());
+
+  lp_registry_load_modules (devices);
+  for (guint i = 0; i < g_list_model_get_n_items (G_LIST_MODEL (devices)); i++)
+    {
+      g_autoptr (LpRegistryEntry) entry = g_list_model_get_item (G_LIST_MODEL (devices), i);
+      g_autoptr (LpDevice) device = lp_device_lookup (lp_registry_entry_get_name (entry), NULL);
+      g_autoptr (LpPrecisionPlugin) plugin = NULL;
+      g_autoptr (GError) error = NULL;
+      g_autofree char *reason = NULL;
+
+      if (device == NULL)
+        continue;
+      plugin = lp_precision_registry_choose (LP_PRECISION_REGISTRY (registry), device, &reason, &error);
+      g_print ("\nauto: %s\n", plugin != NULL ? reason : error->message);
+    }
+}
+
 static void
 list_precisions (LpRegistry *registry)
 {
@@ -111,7 +133,10 @@ list_precisions (LpRegistry *registry)
   if (as_json)
     print_json (builder);
   else
-    print_columns (rows);
+    {
+      print_columns (rows);
+      print_auto (registry);
+    }
 }
 
 /* The GType and its ancestors, the nearest first. */

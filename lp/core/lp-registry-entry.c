@@ -143,7 +143,7 @@ lp_registry_entry_class_init (LpRegistryEntryClass *klass)
   /**
    * LpRegistryEntry:rank: (getter get_rank)
    *
-   * Among entries of the same name the highest rank is used.
+   * Among entries of the same name the highest rank is used. A registry may use it to choose among names, too.
    */
   properties[PROP_RANK] =
     g_param_spec_int ("rank", NULL, NULL, G_MININT, G_MAXINT, 0, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);

@@ -1,4 +1,4 @@
-#include <lp/precision/lp-precision-registry.h>
+#include <lp/precision/lp-precision-registry-private.h>
 
 #include <lp/core/lp-registry-private.h>
 #include <lp/precision/lp-apex-mixed-precision-plugin.h>
@@ -13,6 +13,9 @@
  * LpPrecisionRegistry:
  *
  * The precisions that are known by name. Programs and modules add theirs.
+ *
+ * The name `auto` is the fastest precision that trains safely on the device, see [method@PrecisionRegistry.choose]. Entries
+ * take part in that with a rank above 0.
  */
 struct _LpPrecisionRegistry
 {
@@ -38,10 +41,12 @@ add (LpPrecisionRegistry *self,
      const char          *name,
      const char          *alias,
      GType                type,
+     int                  rank,
      const char          *description)
 {
   g_autoptr (LpRegistryEntry) entry = lp_registry_entry_new (name, type, NULL, description);
 
+  lp_registry_entry_set_rank (entry, rank);
   if (alias != NULL)
     lp_registry_entry_add_alias (entry, alias);
   _lp_registry_add_builtin (LP_REGISTRY (self), entry);
@@ -92,7 +97,16 @@ add_quantized (LpPrecisionRegistry *self)
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (quantized); i++)
-    add (self, quantized[i][0], NULL, LP_TYPE_QUANTIZED_PRECISION_PLUGIN, quantized[i][1]);
+    add (self, quantized[i][0], NULL, LP_TYPE_QUANTIZED_PRECISION_PLUGIN, 0, quantized[i][1]);
+}
+
+static void
+add_auto (LpPrecisionRegistry *self)
+{
+  g_autoptr (LpRegistryEntry) entry = lp_registry_entry_new_factory ("auto", "The fastest precision that trains safely on the device",
+                                                                     _lp_precision_create_auto, NULL, NULL);
+
+  _lp_registry_add_builtin (LP_REGISTRY (self), entry);
 }
 
 static LpPrecisionRegistry *
@@ -104,12 +118,13 @@ create_default (void)
                                             "name-property", "precision",
                                             NULL);
 
-  add (self, "32-true", "32", LP_TYPE_FULL_PRECISION_PLUGIN, "Weights and computation in f32");
-  add (self, "64-true", "64", LP_TYPE_DOUBLE_PRECISION_PLUGIN, "Weights and computation in f64");
-  add (self, "16-true", NULL, LP_TYPE_HALF_PRECISION_PLUGIN, "Weights and computation in f16, losses not scaled");
-  add (self, "bf16-true", NULL, LP_TYPE_HALF_PRECISION_PLUGIN, "Weights and computation in bf16");
-  add (self, "16-mixed", "16", LP_TYPE_MIXED_PRECISION_PLUGIN, "Weights in f32, products in f16, losses scaled");
-  add (self, "bf16-mixed", "bf16", LP_TYPE_MIXED_PRECISION_PLUGIN, "Weights in f32, products in bf16");
+  add (self, "32-true", "32", LP_TYPE_FULL_PRECISION_PLUGIN, 1, "Weights and computation in f32");
+  add (self, "64-true", "64", LP_TYPE_DOUBLE_PRECISION_PLUGIN, 0, "Weights and computation in f64");
+  add (self, "16-true", NULL, LP_TYPE_HALF_PRECISION_PLUGIN, 0, "Weights and computation in f16, losses not scaled");
+  add (self, "bf16-true", NULL, LP_TYPE_HALF_PRECISION_PLUGIN, 0, "Weights and computation in bf16");
+  add (self, "16-mixed", "16", LP_TYPE_MIXED_PRECISION_PLUGIN, 2, "Weights in f32, products in f16, losses scaled");
+  add (self, "bf16-mixed", "bf16", LP_TYPE_MIXED_PRECISION_PLUGIN, 3, "Weights in f32, products in bf16");
+  add_auto (self);
   add_fallback (self);
   add_apex (self, "apex-O0", NULL, "32-true", "O0", "Apex's level O0: everything in f32");
   add_apex (self, "apex-O1", NULL, "16-mixed", "O1", "Apex's level O1: weights as they are, products in f16, losses scaled");

@@ -21,5 +21,10 @@ LpPrecisionPlugin   *lp_precision_registry_create      (LpPrecisionRegistry  *se
                                                        const char           *name,
                                                        GVariant             *config,
                                                        GError              **error);
+LP_AVAILABLE_IN_ALL
+LpPrecisionPlugin   *lp_precision_registry_choose      (LpPrecisionRegistry  *self,
+                                                        LpDevice             *device,
+                                                        char                **reason,
+                                                        GError              **error);
 
 G_END_DECLS

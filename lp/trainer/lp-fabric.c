@@ -24,6 +24,7 @@ enum
   PROP_AMP_BACKEND,
   PROP_AMP_LEVEL,
   PROP_PRECISION_REQUEST,
+  PROP_PRECISION_REASON,
   PROP_PRECISION_PLUGIN,
   PROP_STRATEGY,
   N_PROPS
@@ -41,7 +42,7 @@ lp_fabric_initable_init (GInitable     *initable,
   if (!self->initialized)
     {
       self->initialized = TRUE;
-      if (_lp_precision_slot_resolve (&self->precision, &self->init_error))
+      if (_lp_precision_slot_resolve (&self->precision, self->strategy, &self->init_error))
         self->device = lp_strategy_dup_device (self->strategy, &self->init_error);
     }
   if (self->init_error == NULL)
@@ -75,6 +76,9 @@ lp_fabric_get_property (GObject    *object,
       break;
     case PROP_PRECISION_REQUEST:
       g_value_set_string (value, self->precision.request);
+      break;
+    case PROP_PRECISION_REASON:
+      g_value_set_string (value, self->precision.reason);
       break;
     case PROP_PRECISION_PLUGIN:
       g_value_take_object (value, _lp_precision_slot_dup_plugin (&self->precision));
@@ -191,9 +195,17 @@ lp_fabric_class_init (LpFabricClass *klass)
   /**
    * LpFabric:precision-request:
    *
-   * The name of a precision, looked up in the registry; %NULL if nothing was asked.
+   * The name of a precision, looked up in the registry; `auto` for the fastest that trains safely on the device; %NULL if
+   * nothing was asked.
    */
   properties[PROP_PRECISION_REQUEST] = g_param_spec_string ("precision-request", NULL, NULL, NULL, construct);
+
+  /**
+   * LpFabric:precision-reason:
+   *
+   * Which precision `auto` took and why; %NULL if it was not asked for.
+   */
+  properties[PROP_PRECISION_REASON] = g_param_spec_string ("precision-reason", NULL, NULL, NULL, readable);
 
   /**
    * LpFabric:precision-plugin:
@@ -318,6 +330,22 @@ lp_fabric_dup_precision_request (LpFabric *self)
   g_return_val_if_fail (LP_IS_FABRIC (self), NULL);
 
   return g_strdup (self->precision.request);
+}
+
+/**
+ * lp_fabric_dup_precision_reason: (get-property precision-reason)
+ * @self: a fabric
+ *
+ * Gets which precision `auto` took and why.
+ *
+ * Returns: (transfer full) (nullable): the reason, or %NULL if `auto` was not asked for
+ */
+char *
+lp_fabric_dup_precision_reason (LpFabric *self)
+{
+  g_return_val_if_fail (LP_IS_FABRIC (self), NULL);
+
+  return g_strdup (self->precision.reason);
 }
 
 /**

@@ -33,6 +33,8 @@ char *lp_fabric_dup_amp_level (LpFabric *self);
 LP_AVAILABLE_IN_ALL
 char *lp_fabric_dup_precision_request (LpFabric *self);
 LP_AVAILABLE_IN_ALL
+char *lp_fabric_dup_precision_reason (LpFabric *self);
+LP_AVAILABLE_IN_ALL
 LpPrecisionPlugin *lp_fabric_dup_precision_plugin (LpFabric *self);
 LP_AVAILABLE_IN_ALL
 LpDevice *lp_fabric_get_device (LpFabric *self);

@@ -103,6 +103,7 @@ _lp_precision_slot_clear (LpPrecisionSlot *slot)
   plugin = g_steal_pointer (&slot->plugin);
   g_mutex_unlock (&slot->lock);
   g_clear_pointer (&slot->request, g_free);
+  g_clear_pointer (&slot->reason, g_free);
 }
 
 LpPrecisionPlugin *
@@ -125,6 +126,11 @@ _lp_precision_slot_exchange (LpPrecisionSlot   *slot,
   g_autoptr (LpPrecisionPlugin) former = NULL;
 
   g_object_freeze_notify (slot->owner);
+  if (slot->reason != NULL)
+    {
+      g_clear_pointer (&slot->reason, g_free);
+      g_object_notify (slot->owner, "precision-reason");
+    }
 
   g_mutex_lock (&slot->lock);
   former = slot->plugin;
@@ -141,8 +147,30 @@ _lp_precision_slot_exchange (LpPrecisionSlot   *slot,
   g_object_thaw_notify (slot->owner);
 }
 
+static gboolean
+choose (LpPrecisionSlot  *slot,
+        LpStrategy       *strategy,
+        GError          **error)
+{
+  g_autoptr (LpDevice) device = lp_strategy_dup_device (strategy, error);
+  g_autoptr (LpPrecisionPlugin) plugin = NULL;
+  char *reason = NULL;
+
+  if (device != NULL)
+    plugin = lp_precision_registry_choose (lp_precision_registry_get_default (), device, &reason, error);
+  if (plugin == NULL)
+    return FALSE;
+
+  g_message ("%s", reason);
+  _lp_precision_slot_exchange (slot, plugin);
+  slot->reason = reason;
+
+  return TRUE;
+}
+
 gboolean
 _lp_precision_slot_resolve (LpPrecisionSlot  *slot,
+                            LpStrategy       *strategy,
                             GError          **error)
 {
   g_autoptr (LpPrecisionPlugin) plugin = _lp_precision_slot_dup_plugin (slot);
@@ -157,6 +185,8 @@ _lp_precision_slot_resolve (LpPrecisionSlot  *slot,
 
   if (plugin != NULL)
     return !G_IS_INITABLE (plugin) || g_initable_init (G_INITABLE (plugin), NULL, error);
+  if (g_strcmp0 (slot->request, "auto") == 0)
+    return choose (slot, strategy, error);
 
   plugin = lp_precision_registry_create (lp_precision_registry_get_default (),
                                          slot->request != NULL ? slot->request : "32-true", NULL, error);

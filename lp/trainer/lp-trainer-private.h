@@ -16,6 +16,7 @@ typedef struct
   GObject           *conduit;
   GBinding          *bindings[3];
   char              *request;
+  char              *reason;         /* why "auto" took what it took; NULL if it wasn't asked */
 } LpPrecisionSlot;
 
 void               _lp_precision_slot_init          (LpPrecisionSlot *slot, GObject *owner, GParamSpec **pspecs);
@@ -23,7 +24,7 @@ void               _lp_precision_slot_clear         (LpPrecisionSlot *slot);
 LpPrecisionPlugin *_lp_precision_slot_dup_plugin    (LpPrecisionSlot *slot);
 void               _lp_precision_slot_exchange      (LpPrecisionSlot *slot, LpPrecisionPlugin *plugin);
 /* From the request or the plugin that construction left: 32-true without either. */
-gboolean           _lp_precision_slot_resolve       (LpPrecisionSlot *slot, GError **error);
+gboolean           _lp_precision_slot_resolve       (LpPrecisionSlot *slot, LpStrategy *strategy, GError **error);
 /* "precision", "amp-backend" or "amp-level" of the plugin, now. */
 char              *_lp_precision_slot_dup_value     (LpPrecisionSlot *slot, guint index);
 LpPrecisionState  *_lp_precision_slot_dup_state     (LpPrecisionSlot *slot);

@@ -29,6 +29,7 @@ enum
   PROP_AMP_BACKEND,
   PROP_AMP_LEVEL,
   PROP_PRECISION_REQUEST,
+  PROP_PRECISION_REASON,
   PROP_PRECISION_PLUGIN,
   PROP_STRATEGY,
   PROP_CURRENT_EPOCH,
@@ -53,7 +54,7 @@ lp_trainer_initable_init (GInitable     *initable,
   if (!self->initialized)
     {
       self->initialized = TRUE;
-      _lp_precision_slot_resolve (&self->precision, &self->init_error);
+      _lp_precision_slot_resolve (&self->precision, self->strategy, &self->init_error);
     }
   if (self->init_error == NULL)
     return TRUE;
@@ -99,6 +100,9 @@ lp_trainer_get_property (GObject    *object,
       break;
     case PROP_PRECISION_REQUEST:
       g_value_set_string (value, self->precision.request);
+      break;
+    case PROP_PRECISION_REASON:
+      g_value_set_string (value, self->precision.reason);
       break;
     case PROP_PRECISION_PLUGIN:
       g_value_take_object (value, _lp_precision_slot_dup_plugin (&self->precision));
@@ -256,11 +260,20 @@ install_precision_properties (void)
   /**
    * LpTrainer:precision-request:
    *
-   * The name of a precision, looked up in the registry; %NULL if nothing was asked.
+   * The name of a precision, looked up in the registry; `auto` for the fastest that trains safely on the device; %NULL if
+   * nothing was asked.
    */
   properties[PROP_PRECISION_REQUEST] =
     g_param_spec_string ("precision-request", NULL, NULL, NULL,
                          G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+
+  /**
+   * LpTrainer:precision-reason:
+   *
+   * Which precision `auto` took and why; %NULL if it was not asked for.
+   */
+  properties[PROP_PRECISION_REASON] = g_param_spec_string ("precision-reason", NULL, NULL, NULL,
+                                                           G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
 
   /**
    * LpTrainer:precision-plugin:
@@ -573,6 +586,23 @@ lp_trainer_dup_precision_request (LpTrainer *self)
   g_return_val_if_fail (LP_IS_TRAINER (self), NULL);
 
   return g_strdup (self->precision.request);
+}
+
+/**
+ * lp_trainer_dup_precision_reason: (get-property precision-reason)
+ * @self: a trainer
+ *
+ * Gets which precision `auto` took and why, such as "32-true is the fastest precision that trains safely on cpu; not
+ * bf16-mixed: cpu doesn't compute bf16 natively".
+ *
+ * Returns: (transfer full) (nullable): the reason, or %NULL if `auto` was not asked for
+ */
+char *
+lp_trainer_dup_precision_reason (LpTrainer *self)
+{
+  g_return_val_if_fail (LP_IS_TRAINER (self), NULL);
+
+  return g_strdup (self->precision.reason);
 }
 
 /**

@@ -126,6 +126,8 @@ LpPrecisionState *lp_trainer_dup_precision_state (LpTrainer *self);
 LP_AVAILABLE_IN_ALL
 char *lp_trainer_dup_precision_request (LpTrainer *self);
 LP_AVAILABLE_IN_ALL
+char *lp_trainer_dup_precision_reason (LpTrainer *self);
+LP_AVAILABLE_IN_ALL
 LpPrecisionPlugin *lp_trainer_dup_precision_plugin (LpTrainer *self);
 LP_AVAILABLE_IN_ALL
 gboolean lp_trainer_set_precision_plugin (LpTrainer *self,

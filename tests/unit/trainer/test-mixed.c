@@ -441,6 +441,40 @@ test_progress_bar (void)
   g_test_trap_assert_stderr ("*epoch 0 7/10*bf16-mixed*epoch 0 10/10*bf16-mixed*");
 }
 
+static void
+test_auto (void)
+{
+  g_autoptr (LpTrainer) trainer = NULL;
+  g_autoptr (LpFabric) fabric = NULL;
+  g_autofree char *reason = NULL;
+  g_autofree char *same = NULL;
+  g_autofree char *precision = NULL;
+  g_autofree char *request = NULL;
+  g_autofree char *none = NULL;
+  g_autoptr (TestNet) net = make_net ();
+  g_autoptr (LpPrecisionPlugin) other = NULL;
+
+  g_test_expect_message ("Lp", G_LOG_LEVEL_MESSAGE, "*is the fastest precision that trains safely on cpu*");
+  trainer = test_trainer_new ("auto", 1);
+  g_test_expect_message ("Lp", G_LOG_LEVEL_MESSAGE, "*is the fastest precision that trains safely on cpu*");
+  fabric = lp_fabric_new ("auto", NULL);
+  g_test_assert_expected_messages ();
+  reason = lp_trainer_dup_precision_reason (trainer);
+  same = lp_fabric_dup_precision_reason (fabric);
+  g_assert_cmpstr (reason, ==, same);
+  precision = lp_trainer_dup_precision (trainer);
+  request = lp_trainer_dup_precision_request (trainer);
+  g_assert_cmpstr (request, ==, "auto");
+  g_assert_true (g_str_has_prefix (reason, precision));
+  run (trainer, net, 8);
+
+  /* of an exchanged plugin there is nothing to say */
+  other = lp_mixed_precision_plugin_new ("16-mixed", NULL, NULL);
+  g_assert_true (lp_trainer_set_precision_plugin (trainer, other, NULL));
+  none = lp_trainer_dup_precision_reason (trainer);
+  g_assert_null (none);
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -459,6 +493,7 @@ main (int   argc,
   g_test_add_func ("/half/stochastic/mean", test_stochastic_mean);
   g_test_add_data_func ("/half/resume/bf16-true", "bf16-true", test_half_resume);
 
+  g_test_add_func ("/auto", test_auto);
   g_test_add_func ("/fallback/run", test_fallback);
   g_test_add_func ("/fallback/state", test_fallback_state);
   g_test_add_func ("/fallback/refusals", test_fallback_refusals);
