@@ -8,6 +8,7 @@
 
 #include <lp/trainer/lp-trainer-private.h>
 
+#include <lp/autograd/lp-grad-mode.h>
 #include <lp/core/lp-error.h>
 #include <lp/ops/lp-ops.h>
 
@@ -296,11 +297,11 @@ manual_step (LpTrainer  *self,
   return end_step (self, error);
 }
 
-gboolean
-_lp_trainer_training_step (LpTrainer  *self,
-                           LpBatch    *batch,
-                           LpTensor  **outputs,
-                           GError    **error)
+static gboolean
+training_step (LpTrainer  *self,
+               LpBatch    *batch,
+               LpTensor  **outputs,
+               GError    **error)
 {
   LpRun *run = &self->run;
   GError *local = NULL;
@@ -320,6 +321,22 @@ _lp_trainer_training_step (LpTrainer  *self,
     return manual_step (self, error);
 
   return automatic_step (self, *outputs, error);
+}
+
+/* Training is what it is in a caller's scope without gradients, too. */
+gboolean
+_lp_trainer_training_step (LpTrainer  *self,
+                           LpBatch    *batch,
+                           LpTensor  **outputs,
+                           GError    **error)
+{
+  gboolean ok;
+
+  lp_grad_mode_push (TRUE);
+  ok = training_step (self, batch, outputs, error);
+  lp_grad_mode_pop ();
+
+  return ok;
 }
 
 /* When every optimizer has been stepped, the next backward begins another step of the precision. */
