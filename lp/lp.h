@@ -74,8 +74,12 @@
 
 #include <lp/precision/lp-apex-mixed-precision-plugin.h>
 #include <lp/precision/lp-bitsandbytes.h>
+#include <lp/precision/lp-current-scaling.h>
+#include <lp/precision/lp-delayed-scaling.h>
 #include <lp/precision/lp-double-precision-plugin.h>
 #include <lp/precision/lp-fallback-mixed-precision-plugin.h>
+#include <lp/precision/lp-fp8-precision-plugin.h>
+#include <lp/precision/lp-fp8-recipe.h>
 #include <lp/precision/lp-full-precision-plugin.h>
 #include <lp/precision/lp-grad-scaler.h>
 #include <lp/precision/lp-half-precision-plugin.h>

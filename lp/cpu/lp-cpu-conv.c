@@ -527,6 +527,7 @@ run_part (const LpConvArgs *args, const FilterPart *part, const gint64 *group, f
 
   if (!decode_filters (&args->w, part, panel, error))
     return FALSE;
+  _lp_cpu_scale_values (panel, part->n_filters * part->n_channels * kh * kw, _lp_array_get_factor (&args->w));
   some.w = (LpArray) { .data = (guint8 *) panel, .scalar = LP_SCALAR_F32, .n_dims = 4, .dims = { part->n_filters, part->n_channels, kh, kw },
                        .strides = { part->n_channels * kh * kw, kh * kw, kw, 1 } };
   if (group != NULL)

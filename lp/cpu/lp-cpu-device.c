@@ -13,6 +13,8 @@ G_DEFINE_FINAL_TYPE (LpCpuDevice, lp_cpu_device, lp_device_get_type ())
 const LpKernelTable _lp_cpu_kernels = {
   .fill = _lp_cpu_fill,
   .copy = _lp_cpu_copy,
+  .absmax = _lp_cpu_absmax,
+  .quantize = _lp_cpu_quantize,
   .unary = _lp_cpu_unary,
   .unary_grad = _lp_cpu_unary_grad,
   .binary = _lp_cpu_binary,

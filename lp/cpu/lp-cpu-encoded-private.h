@@ -17,6 +17,7 @@ void     _lp_cpu_panel_free    (float *panel, gint64 n_elements);
 /* The most bytes of decoded values that were alive at once since the last call. */
 gint64   _lp_cpu_take_decoded_peak (void);
 
+void     _lp_cpu_scale_values   (float *values, gint64 n, double factor);
 gboolean _lp_cpu_copy_encoded  (const LpArray *x, const LpArray *y, GError **error);
 
 G_END_DECLS

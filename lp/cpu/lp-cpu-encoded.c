@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include <lp/core/lp-dtype-codec-private.h>
@@ -201,6 +202,15 @@ is_dense_f32 (const LpArray *y)
   return y->scalar == LP_SCALAR_F32;
 }
 
+void
+_lp_cpu_scale_values (float *values, gint64 n, double factor)
+{
+  const void *in[] = { values };
+
+  if (factor != 1)
+    _lp_cpu_isa->map->unary[LP_COMPUTE_F32][LP_UNARY_SCALE] (in, values, (gsize) n, factor);
+}
+
 static gboolean
 decode_into (const LpArray *x, const LpArray *y, GError **error)
 {
@@ -220,6 +230,8 @@ decode_into (const LpArray *x, const LpArray *y, GError **error)
       float *values = direct ? (float *) y->data + done : panel;
 
       ok = _lp_cpu_encoded_read (x, run_offset (x, n_outer, done / length) + in_run, count, values, error);
+      if (ok)
+        _lp_cpu_scale_values (values, count, _lp_array_get_factor (x));
       for (gint64 i = 0; ok && !direct && i < count; i += LP_CPU_CHUNK)
         _lp_cpu_loop_store (&loop, 0, done + i, (gsize) MIN (LP_CPU_CHUNK, count - i), LP_COMPUTE_F32, panel + i);
       done += count;
@@ -322,7 +334,7 @@ encode_into (const LpArray *x, const LpArray *y, GError **error)
                    lp_dtype_get_name (y->dtype));
       return FALSE;
     }
-  if (is_dense_f32 (x))
+  if (is_dense_f32 (x) && _lp_array_get_factor (y) == 1)
     return encode_values (y, (const float *) x->data, error);
 
   values = g_try_malloc (size);
@@ -336,6 +348,7 @@ encode_into (const LpArray *x, const LpArray *y, GError **error)
     load_rounded_to_odd (x, values);
   else if (!_lp_cpu_copy (x, &run, error))
     return FALSE;
+  _lp_cpu_scale_values (values, _lp_cpu_n_elements (y), 1 / _lp_array_get_factor (y));
   return encode_values (y, values, error);
 }
 
@@ -357,7 +370,7 @@ _lp_cpu_copy_encoded (const LpArray *x, const LpArray *y, GError **error)
     return decode_into (x, y, error);
   if (x->scalar != LP_SCALAR_ENCODED)
     return encode_into (x, y, error);
-  if (x->dtype == y->dtype && is_whole (x) && is_whole (y)
+  if (x->dtype == y->dtype && is_whole (x) && is_whole (y) && _lp_array_get_factor (x) == _lp_array_get_factor (y)
       && lp_dtype_get_encoded_size (x->dtype, x->stored) == lp_dtype_get_encoded_size (y->dtype, y->stored))
     {
       memmove (y->data, x->data, (gsize) lp_dtype_get_encoded_size (x->dtype, x->stored));
@@ -367,4 +380,108 @@ _lp_cpu_copy_encoded (const LpArray *x, const LpArray *y, GError **error)
   values = g_new (float, MAX (_lp_cpu_n_elements (x), 1));
   middle = contiguous_f32 (x, values);
   return decode_into (x, &middle, error) && encode_into (&middle, y, error);
+}
+
+/* Elements @start to @start + @n of @x in float32, in @buffer or where they are. */
+static const float *
+load_values (const LpCpuLoop *loop, gint64 start, gint64 n, float *buffer)
+{
+  for (gint64 i = 0; i < n; i += LP_CPU_CHUNK)
+    {
+      const gsize count = (gsize) MIN (LP_CPU_CHUNK, n - i);
+      const float *values = _lp_cpu_loop_load (loop, 0, start + i, count, LP_COMPUTE_F32, buffer + i);
+
+      if (values != buffer + i)
+        memcpy (buffer + i, values, count * sizeof (float));
+    }
+  return buffer;
+}
+
+static double
+wider (double a, double b)
+{
+  return b <= a || isnan (a) ? a : b;
+}
+
+/* The largest magnitude of part after part; each is then handed to @use, which may change it. */
+static double
+for_parts (const LpArray *x, void (* use) (gpointer data, gint64 start, gint64 n, float *values), gpointer data)
+{
+  const gint64 n = _lp_cpu_n_elements (x), n_parts = (n + PART_ELEMENTS - 1) / PART_ELEMENTS;
+  const int threads = n < LP_CPU_PARALLEL_MIN || omp_in_parallel () ? 1 : omp_get_max_threads ();
+  double amax = 0;
+  LpCpuLoop loop;
+
+  _lp_cpu_loop_init (&loop, &x, 1, TRUE);
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+  for (gint64 p = 0; p < n_parts; p++)
+    {
+      float *buffer = _lp_cpu_scratch (LP_SCRATCH_TILE, PART_ELEMENTS * sizeof (float));
+      const gint64 start = p * PART_ELEMENTS, count = MIN (PART_ELEMENTS, n - start);
+      double own;
+
+      load_values (&loop, start, count, buffer);
+      own = _lp_codec_loops->absmax (buffer, (gsize) count);
+      if (use != NULL)
+        use (data, start, count, buffer);
+#pragma omp critical (lp_absmax)
+      amax = wider (amax, own);
+    }
+  return amax;
+}
+
+gboolean
+_lp_cpu_absmax (const LpArray *x, double *amax, GError **error)
+{
+  if (!_lp_cpu_check_native ("absmax", &x, 1, error))
+    return FALSE;
+  *amax = for_parts (x, NULL, NULL);
+  return TRUE;
+}
+
+typedef struct
+{
+  Encoded encoded;
+  double  scale;
+  float  *values;    /* all of them, where they can't be encoded part by part */
+} Quantization;
+
+static void
+quantize_part (gpointer data, gint64 start, gint64 n, float *values)
+{
+  Quantization *self = data;
+  const Encoded *encoded = &self->encoded;
+  const gint64 block = lp_dtype_get_block_size (encoded->dtype);
+
+  _lp_cpu_scale_values (values, n, self->scale);
+  if (self->values != NULL)
+    memcpy (self->values + start, values, (gsize) n * sizeof (float));
+  else
+    encoded->codec->encode (encoded->dtype, values, encoded->rows, encoded->row, start / block, (n + block - 1) / block, encoded->data);
+}
+
+/* Whether a part of the elements can be encoded by itself. */
+static gboolean
+encodes_by_parts (const Encoded *self)
+{
+  return self->codec != NULL && self->codec->begin == NULL && lp_dtype_get_flat (self->dtype)
+         && PART_ELEMENTS % lp_dtype_get_block_size (self->dtype) == 0;
+}
+
+gboolean
+_lp_cpu_quantize (const LpArray *x, double scale, const LpArray *y, double *amax, GError **error)
+{
+  Quantization self = { .encoded = encoded_open (y), .scale = scale };
+  gboolean ok = _lp_cpu_check_native ("quantize", &x, 1, error)
+                && (self.encoded.codec == NULL || _lp_dtype_codec_check (y->dtype, error));
+
+  if (ok && !encodes_by_parts (&self.encoded))
+    self.values = g_new (float, MAX (self.encoded.n, 1));
+  if (ok)
+    *amax = for_parts (x, quantize_part, &self);
+  if (ok && self.values != NULL)
+    ok = encode_values (y, self.values, error);
+  g_free (self.values);
+  encoded_close (&self.encoded);
+  return ok;
 }

@@ -26,7 +26,10 @@ void _lp_cpu_product_run (const LpCpuProduct *self, gint64 n_batch,
 /* Bias and activation, in place, on a part of D that is in the compute type with unit column stride. */
 void _lp_cpu_product_finish (const LpCpuProduct *self, gint64 m0, gint64 m, gint64 n0, gint64 n);
 
-/* The same, and the conversion, for a part that was computed into @buffer in the compute type, row by row. */
+/* alpha times that part, which was computed into @buffer in the compute type, row by row, plus beta times D. */
+void _lp_cpu_product_combine (const LpCpuProduct *self, gint64 m0, gint64 m, gint64 n0, gint64 n, guint8 *buffer);
+
+/* Bias, activation and the conversion, for such a part. */
 void _lp_cpu_product_store (const LpCpuProduct *self, gint64 m0, gint64 m, gint64 n0, gint64 n, guint8 *buffer);
 
 /* Products with a single row or column. FALSE without doing anything for any other. */

@@ -1,7 +1,12 @@
 #include <string.h>
 
+#include <lp/core/lp-float-dtype.h>
+
 #include "lp-cpu-encoded-private.h"
 #include "lp-cpu-gemm-private.h"
+
+/* Columns of an encoded operand that are decoded at once, at least: those of a block. */
+#define MIN_COLUMNS 64
 
 /* Offsets, in elements, of batch @i in an array whose last two axes are the matrix. */
 static gint64
@@ -116,27 +121,59 @@ narrow (const LpArray *array, int axis, gint64 start, gint64 n)
 typedef struct
 {
   gboolean is_a;
+  LpScalar scalar;      /* that it is decoded to */
   int      outer, inner;
   gint64   start[2], n[2];
 } Slab;
 
 static gboolean
-decode_slab (const LpArray *operand, const Slab *slab, float *panel, GError **error)
+decode_rows (const LpArray *operand, const Slab *slab, float *panel, GError **error)
 {
   const gint64 step = operand->strides[slab->outer];
   const gint64 start = operand->offset + slab->start[0] * step + slab->start[1];
+  const int threads = lp_dtype_get_thread_safe (operand->dtype) && !omp_in_parallel () ? omp_get_max_threads () : 1;
+  GError *problem = NULL;
 
   if (step == slab->n[1] || slab->n[0] == 1)
     return _lp_cpu_encoded_read (operand, start, slab->n[0] * slab->n[1], panel, error);
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
   for (gint64 i = 0; i < slab->n[0]; i++)
-    if (!_lp_cpu_encoded_read (operand, start + i * step, slab->n[1], panel + i * slab->n[1], error))
-      return FALSE;
-  return TRUE;
+    {
+      GError *local = NULL;
+
+      if (__atomic_load_n (&problem, __ATOMIC_RELAXED) != NULL
+          || _lp_cpu_encoded_read (operand, start + i * step, slab->n[1], panel + i * slab->n[1], &local))
+        continue;
+#pragma omp critical (lp_decode_rows)
+      if (problem == NULL)
+        __atomic_store_n (&problem, g_steal_pointer (&local), __ATOMIC_RELAXED);
+      g_clear_error (&local);
+    }
+  if (problem != NULL)
+    g_propagate_error (error, problem);
+  return problem == NULL;
+}
+
+/* The slab in its scalar: behind the values in float32, or those. */
+static const guint8 *
+decode_slab (const LpArray *operand, const Slab *slab, float *panel, gint64 panel_size, GError **error)
+{
+  const gint64 n = slab->n[0] * slab->n[1];
+  guint16 *low = (guint16 *) (panel + panel_size);
+
+  if (!decode_rows (operand, slab, panel, error))
+    return NULL;
+  if (slab->scalar == LP_SCALAR_F32)
+    return (const guint8 *) panel;
+#pragma omp parallel for schedule(static) if (n >= LP_CPU_PARALLEL_MIN && !omp_in_parallel ())
+  for (gint64 i = 0; i < n; i += LP_CPU_CHUNK)
+    _lp_cpu_isa->convert->store[LP_COMPUTE_F32][LP_SCALAR_BF16] (panel + i, (gsize) MIN (LP_CPU_CHUNK, n - i), low + i, 1);
+  return (const guint8 *) low;
 }
 
 /* The product of a decoded slab with what belongs to it. Slabs along the summed axis are added up in D. */
 static gboolean
-run_slab (const LpGemmArgs *args, const Slab *slab, const float *panel, gint64 panel_elements, GError **error)
+run_slab (const LpGemmArgs *args, const Slab *slab, const guint8 *panel, gint64 panel_elements, GError **error)
 {
   LpGemmArgs part = *args;
   LpArray *operand = slab->is_a ? &part.a : &part.b;
@@ -146,7 +183,7 @@ run_slab (const LpGemmArgs *args, const Slab *slab, const float *panel, gint64 p
   const gint64 k_end = slab->start[k] + slab->n[k];
 
   operand->data = (guint8 *) panel;
-  operand->scalar = LP_SCALAR_F32;
+  operand->scalar = slab->scalar;
   operand->dims[slab->outer] = slab->n[0];
   operand->dims[slab->inner] = slab->n[1];
   operand->strides[slab->outer] = slab->n[1];
@@ -179,7 +216,34 @@ check_matrix (const LpArray *operand, int inner, GError **error)
   return fine;
 }
 
-/* Replaces an encoded operand by slabs in float32, panel by panel. */
+/* Where there is arithmetic for bf16, what goes with bf16 is decoded to it; so are two operands in formats of so few bits that
+ * bf16 holds them exactly. Everything else is decoded to float32. */
+static LpScalar
+decoded_scalar (const LpArray *operand, const LpArray *other)
+{
+  const gboolean exact = LP_IS_FLOAT_DTYPE (operand->dtype) && other->scalar == LP_SCALAR_ENCODED && LP_IS_FLOAT_DTYPE (other->dtype);
+
+  return (exact || other->scalar == LP_SCALAR_BF16) && _lp_cpu_onednn_has_bf16 () ? LP_SCALAR_BF16 : LP_SCALAR_F32;
+}
+
+/* Slabs of whole rows; or, where rows are summed over, of whole columns if that leaves enough of each row, so that sums stay whole. */
+static void
+choose_steps (const Slab *slab, const LpArray *operand, gboolean sums_outer, gint64 panel_elements, gint64 steps[2])
+{
+  const gint64 outer = MAX (operand->dims[slab->outer], 1), length = MAX (operand->dims[slab->inner], 1);
+  const gint64 columns = panel_elements / outer / MIN_COLUMNS * MIN_COLUMNS;
+
+  if (sums_outer && outer * length > panel_elements && columns > 0)
+    {
+      steps[0] = outer;
+      steps[1] = MIN (columns, length);
+      return;
+    }
+  steps[1] = MIN (length, panel_elements);
+  steps[0] = CLAMP (panel_elements / steps[1], 1, outer);
+}
+
+/* Replaces an encoded operand by decoded slabs, panel by panel. */
 static gboolean
 run_encoded (const LpGemmArgs *args, gboolean is_a, gint64 panel_elements, GError **error)
 {
@@ -188,22 +252,28 @@ run_encoded (const LpGemmArgs *args, gboolean is_a, gint64 panel_elements, GErro
   const gboolean transposed = operand->strides[rows] < operand->strides[columns];
   Slab slab = { .is_a = is_a, .outer = transposed ? columns : rows, .inner = transposed ? rows : columns };
   const gint64 outer = operand->dims[slab.outer], length = operand->dims[slab.inner];
-  const gint64 inner_step = CLAMP (length, 1, panel_elements), outer_step = CLAMP (panel_elements / inner_step, 1, MAX (outer, 1));
-  const gint64 panel_size = outer_step * inner_step;
+  gint64 steps[2], panel_size, n_floats;
   gboolean ok = TRUE;
   float *panel;
 
   if (!check_matrix (operand, slab.inner, error))
     return FALSE;
-  panel = _lp_cpu_panel_new (panel_size);
-  for (slab.start[0] = 0; ok && slab.start[0] < MAX (outer, 1); slab.start[0] += outer_step)
-    for (slab.start[1] = 0; ok && slab.start[1] < MAX (length, 1); slab.start[1] += inner_step)
+  slab.scalar = decoded_scalar (operand, is_a ? &args->b : &args->a);
+  choose_steps (&slab, operand, transposed == is_a, slab.scalar == LP_SCALAR_F32 ? panel_elements : panel_elements / 3 * 2, steps);
+  panel_size = steps[0] * steps[1];
+  n_floats = slab.scalar == LP_SCALAR_F32 ? panel_size : panel_size + (panel_size + 1) / 2;
+  panel = _lp_cpu_panel_new (n_floats);
+  for (slab.start[0] = 0; ok && slab.start[0] < MAX (outer, 1); slab.start[0] += steps[0])
+    for (slab.start[1] = 0; ok && slab.start[1] < MAX (length, 1); slab.start[1] += steps[1])
       {
-        slab.n[0] = MIN (outer_step, outer - slab.start[0]);
-        slab.n[1] = MIN (inner_step, length - slab.start[1]);
-        ok = decode_slab (operand, &slab, panel, error) && run_slab (args, &slab, panel, panel_elements, error);
+        const guint8 *decoded;
+
+        slab.n[0] = MIN (steps[0], outer - slab.start[0]);
+        slab.n[1] = MIN (steps[1], length - slab.start[1]);
+        decoded = decode_slab (operand, &slab, panel, panel_size, error);
+        ok = decoded != NULL && run_slab (args, &slab, decoded, panel_elements, error);
       }
-  _lp_cpu_panel_free (panel, panel_size);
+  _lp_cpu_panel_free (panel, n_floats);
   return ok;
 }
 
@@ -226,13 +296,28 @@ run_whole (const LpGemmArgs *args, GError **error)
   return run (args, LP_CPU_PANEL_ELEMENTS / (both ? 2 : 1), error);
 }
 
-/* Partial sums over slabs of k must not be rounded to 16 bits in between. */
+static gboolean
+sums_parts (const LpArray *operand, gboolean is_a, gint64 panel_elements)
+{
+  const int rows = operand->n_dims - 2, columns = operand->n_dims - 1;
+  const gboolean transposed = operand->strides[rows] < operand->strides[columns];
+  Slab slab = { .outer = transposed ? columns : rows, .inner = transposed ? rows : columns };
+  gint64 steps[2];
+
+  if (operand->scalar != LP_SCALAR_ENCODED)
+    return FALSE;
+  choose_steps (&slab, operand, transposed == is_a, panel_elements, steps);
+  return steps[transposed == is_a ? 0 : 1] < operand->dims[is_a ? columns : rows];
+}
+
+/* Partial sums over slabs of k must not be rounded to 16 bits in between. The smaller panels are asked about: those of bf16. */
 static gboolean
 needs_wide_result (const LpGemmArgs *args)
 {
+  const gint64 least = LP_CPU_PANEL_ELEMENTS / 2 / 3 * 2;
   const LpScalar d = args->d.scalar;
 
-  return (args->a.scalar == LP_SCALAR_ENCODED || args->b.scalar == LP_SCALAR_ENCODED) && d != LP_SCALAR_F32 && d != LP_SCALAR_F64;
+  return d != LP_SCALAR_F32 && d != LP_SCALAR_F64 && (sums_parts (&args->a, TRUE, least) || sums_parts (&args->b, FALSE, least));
 }
 
 static gboolean
@@ -261,8 +346,10 @@ gboolean
 _lp_cpu_gemm (const LpGemmArgs *args, GError **error)
 {
   const LpArray *results[] = { &args->d, &args->bias };
+  LpGemmArgs scaled = *args;
 
   if (!_lp_cpu_check_native ("gemm", results, 2, error))
     return FALSE;
-  return needs_wide_result (args) ? run_wide (args, error) : run_whole (args, error);
+  scaled.alpha *= _lp_array_get_factor (&args->a) * _lp_array_get_factor (&args->b);
+  return needs_wide_result (&scaled) ? run_wide (&scaled, error) : run_whole (&scaled, error);
 }

@@ -450,7 +450,10 @@ run_matmul (gconstpointer data, gint64 m0, gint64 m, gint64 n0, gint64 n)
   execute (matmul->primitive, names, (Desc[]) { matmul->a, matmul->b, matmul->d, matmul->scratchpad },
            (void *const[]) { (void *) a, (void *) b, d, scratchpad }, G_N_ELEMENTS (names));
   if (self->buffered)
-    _lp_cpu_product_store (p, m0, m, n0, n, d);
+    {
+      _lp_cpu_product_combine (p, m0, m, n0, n, d);
+      _lp_cpu_product_store (p, m0, m, n0, n, d);
+    }
   else
     _lp_cpu_product_finish (p, m0, m, n0, n);
 }
@@ -470,11 +473,10 @@ bf16_gemm (const LpCpuProduct *p)
   const gboolean has_epilogue = p->bias != NULL || p->activation != LP_ACTIVATION_NONE;
   Bf16Gemm self = { .product = p };
 
-  if (p->compute != LP_COMPUTE_F32 || p->alpha != 1 || !_lp_cpu_onednn_has_bf16 () || MIN (p->m, p->n) < 4)
+  if (p->compute != LP_COMPUTE_F32 || !_lp_cpu_onednn_has_bf16 () || MIN (p->m, p->n) < 4)
     return FALSE;
-  self.buffered = p->d_scalar != LP_SCALAR_F32 && (p->d_scalar != LP_SCALAR_BF16 || has_epilogue);
-  if (p->beta != 0 && (p->beta != 1 || p->d_scalar != LP_SCALAR_F32))
-    return FALSE;
+  self.buffered = p->alpha != 1 || (p->beta != 0 && p->beta != 1)
+                  || (p->d_scalar != LP_SCALAR_F32 && (p->d_scalar != LP_SCALAR_BF16 || has_epilogue || p->beta != 0));
 
   self.whole = look_up_matmul (&self, parts.cuts_n ? p->m : MIN (parts.step, p->m), parts.cuts_n ? MIN (parts.step, p->n) : p->n);
   self.last = look_up_matmul (&self, parts.cuts_n ? p->m : rest, parts.cuts_n ? rest : p->n);

@@ -83,6 +83,8 @@ typedef enum {
 gpointer    _lp_cpu_scratch      (LpScratch slot, gsize size);
 
 gboolean _lp_cpu_fill            (const LpArray *y, double value, GError **error);
+gboolean _lp_cpu_absmax          (const LpArray *x, double *amax, GError **error);
+gboolean _lp_cpu_quantize        (const LpArray *x, double scale, const LpArray *y, double *amax, GError **error);
 gboolean _lp_cpu_copy            (const LpArray *x, const LpArray *y, GError **error);
 gboolean _lp_cpu_unary           (LpUnary op, double param, const LpArray *x, const LpArray *y, GError **error);
 gboolean _lp_cpu_unary_grad      (LpUnary op, double param, const LpArray *x, const LpArray *dy, const LpArray *dx, GError **error);

@@ -72,6 +72,30 @@ _lp_cpu_product_finish (const LpCpuProduct *self, gint64 m0, gint64 m, gint64 n0
 }
 
 void
+_lp_cpu_product_combine (const LpCpuProduct *self, gint64 m0, gint64 m, gint64 n0, gint64 n, guint8 *buffer)
+{
+  const LpCpuMapLoops *map = _lp_cpu_isa->map;
+  const gsize size = _lp_cpu_compute_size (self->compute);
+  const void *all[1] = { buffer };
+  guint8 *old;
+
+  if (self->alpha != 1)
+    map->unary[self->compute][LP_UNARY_SCALE] (all, buffer, (gsize) (m * n), self->alpha);
+  if (self->beta == 0)
+    return;
+  old = _lp_cpu_scratch (LP_SCRATCH_PACK_A, (gsize) n * size);
+  for (gint64 i = 0; i < m; i++)
+    {
+      guint8 *row = buffer + (gsize) (i * n) * size;
+      const void *in[2] = { row, old }, *scaled[1] = { old };
+
+      _lp_cpu_isa->convert->load[self->compute][self->d_scalar] (d_address (self, m0 + i, n0), self->d_column_stride, (gsize) n, old);
+      map->unary[self->compute][LP_UNARY_SCALE] (scaled, old, (gsize) n, self->beta);
+      map->binary[self->compute][LP_BINARY_ADD] (in, row, (gsize) n, 0);
+    }
+}
+
+void
 _lp_cpu_product_store (const LpCpuProduct *self, gint64 m0, gint64 m, gint64 n0, gint64 n, guint8 *buffer)
 {
   const gsize size = _lp_cpu_compute_size (self->compute);

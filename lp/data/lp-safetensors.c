@@ -8,6 +8,7 @@
 #include <lp/core/lp-error.h>
 #include <lp/data/lp-data-private.h>
 #include <lp/data/lp-json-private.h>
+#include <lp/ops/lp-ops.h>
 
 /* The format: https://github.com/huggingface/safetensors#format
  *
@@ -614,6 +615,19 @@ make_header (JsonBuilder *builder)
   return g_bytes_new_take (header, 8 + padded);
 }
 
+static GBytes *
+get_bytes (LpTensor    *tensor,
+           const char  *name,
+           GError     **error)
+{
+  if (lp_tensor_get_factor (tensor) == 1)
+    return lp_tensor_dup_bytes (tensor, error);
+
+  g_set_error (error, LP_ERROR, LP_ERROR_NOT_SUPPORTED, "“%s” is a scaled tensor, whose factor has no place in a safetensors file: "
+               "convert it to a dtype without one", name);
+  return NULL;
+}
+
 /**
  * lp_save_safetensors:
  * @tensors: tensors
@@ -659,7 +673,7 @@ lp_save_safetensors (LpTensorDict  *tensors,
   for (guint i = 0; names[i] != NULL; i++)
     {
       LpTensor *tensor = lp_tensor_dict_lookup (tensors, names[i]);
-      GBytes *bytes = lp_tensor_dup_bytes (tensor, error);
+      GBytes *bytes = get_bytes (tensor, names[i], error);
       gint64 size;
 
       if (bytes == NULL)

@@ -86,4 +86,8 @@ LpArray   _lp_broadcast_array (const LpArray *array, const gint64 *dims, int n_d
 /* Sums @grad over the axes along which a tensor of @dims was broadcast; takes @grad. */
 LpTensor *_lp_sum_to (LpTensor *grad, const gint64 *dims, int n_dims, GError **error);
 
+/* lp_tensor_quantize, with the largest magnitude: not finite as soon as one element is not. */
+LpTensor *_lp_tensor_quantize (LpTensor *self, LpDType *dtype, double scale, double *amax, GError **error);
+gboolean  _lp_tensor_absmax   (LpTensor *self, double *amax, GError **error);
+
 G_END_DECLS

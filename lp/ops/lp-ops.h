@@ -370,6 +370,13 @@ LpTensor *lp_tensor_scatter_add (LpTensor *self,
                                  GError **error);
 
 LP_AVAILABLE_IN_ALL
+LpTensor *lp_tensor_quantize (LpTensor  *self,
+                              LpDType   *dtype,
+                              double     scale,
+                              GError   **error);
+LP_AVAILABLE_IN_ALL
+double    lp_tensor_get_factor (LpTensor *self);
+LP_AVAILABLE_IN_ALL
 LpTensor *lp_tensor_to_dtype (LpTensor *self,
                               LpDType *dtype,
                               GError **error);

@@ -4,6 +4,7 @@
 #include <lp/precision/lp-apex-mixed-precision-plugin.h>
 #include <lp/precision/lp-double-precision-plugin.h>
 #include <lp/precision/lp-fallback-mixed-precision-plugin.h>
+#include <lp/precision/lp-fp8-precision-plugin.h>
 #include <lp/precision/lp-full-precision-plugin.h>
 #include <lp/precision/lp-half-precision-plugin.h>
 #include <lp/precision/lp-mixed-precision-plugin.h>
@@ -131,6 +132,8 @@ create_default (void)
   add_apex (self, "apex-O2", "apex", "16-mixed", "O2",
             "Apex's level O2: weights in f16 with f32 masters, norms in f32, losses scaled");
   add_apex (self, "apex-O3", NULL, "16-true", "O3", "Apex's level O3: everything in f16, losses not scaled");
+  add (self, "transformer-engine", NULL, LP_TYPE_FP8_PRECISION_PLUGIN, 0, "Weights in bf16, products of linear layers in fp8");
+  add (self, "transformer-engine-float16", NULL, LP_TYPE_FP8_PRECISION_PLUGIN, 0, "Weights in f16, products of linear layers in fp8");
   add_quantized (self);
 
   return self;

@@ -19,7 +19,14 @@ typedef struct
   gint64   strides[LP_MAX_DIMS];
   LpShape *stored;     /* borrowed from the storage */
   gint64   offset;
+  double   factor;     /* that decoded values are multiplied by; 0 is none */
 } LpArray;
+
+static inline double
+_lp_array_get_factor (const LpArray *array)
+{
+  return array->factor != 0 ? array->factor : 1;
+}
 
 typedef enum {
   LP_UNARY_NEG, LP_UNARY_ABS, LP_UNARY_SQUARE,
@@ -164,6 +171,10 @@ typedef struct
 {
   gboolean (* fill)          (const LpArray *y, double value, GError **error);
   gboolean (* copy)          (const LpArray *x, const LpArray *y, GError **error);  /* converts, encodes, decodes */
+  /* the largest magnitude; not finite as soon as one element is not */
+  gboolean (* absmax)        (const LpArray *x, double *amax, GError **error);
+  /* y, encoded, of x * scale in float32; and the largest magnitude of x, as absmax gives it */
+  gboolean (* quantize)      (const LpArray *x, double scale, const LpArray *y, double *amax, GError **error);
   gboolean (* unary)         (LpUnary op, double param, const LpArray *x, const LpArray *y, GError **error);
   gboolean (* unary_grad)    (LpUnary op, double param, const LpArray *x_or_y, const LpArray *dy, const LpArray *dx, GError **error);
   gboolean (* binary)        (LpBinary op, const LpArray *a, const LpArray *b, const LpArray *y, GError **error);

@@ -30,7 +30,7 @@ for _name in ('Tensor', 'DType', 'Device', 'Shape', 'Batch', 'State', 'TensorDic
               'GELU', 'Sequential', 'Optimizer', 'ParamGroup', 'AdamW', 'Sgd', 'LrScheduler', 'CosineLr', 'StepLr',
               'WarmupLr', 'OptimizerConfig', 'Dataset', 'TensorDataset', 'Subset', 'DataLoader', 'Metric', 'Accuracy',
               'PrecisionPlugin', 'FullPrecisionPlugin', 'DoublePrecisionPlugin', 'HalfPrecisionPlugin', 'ApexMixedPrecisionPlugin',
-              'FallbackMixedPrecisionPlugin',
+              'FallbackMixedPrecisionPlugin', 'Fp8PrecisionPlugin', 'Fp8Recipe',
               'MixedPrecisionPlugin', 'PrecisionContext', 'PrecisionRegistry', 'PrecisionTraits', 'GradScaler',
               'RegistryEntry', 'CastPolicy', 'ComputeScope', 'Model', 'Trainer', 'Fabric', 'Callback', 'Logger',
               'ModelCheckpoint', 'EarlyStopping', 'CsvLogger', 'TensorBoardLogger', 'ProgressBar', 'Error',
