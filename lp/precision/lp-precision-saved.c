@@ -97,13 +97,40 @@ lp_precision_plugin_save_state (LpPrecisionPlugin  *self,
 }
 
 static gboolean
+is_own_id (LpPrecisionPlugin *self,
+           const char        *id)
+{
+  g_autofree char *own = lp_precision_plugin_dup_state_id (self);
+
+  return g_str_equal (own, id);
+}
+
+static gboolean
 knows_id (LpPrecisionPlugin *self,
           const char        *id)
 {
-  g_autofree char *own = lp_precision_plugin_dup_state_id (self);
   g_auto (GStrv) aliases = lp_precision_plugin_dup_state_aliases (self);
 
-  return g_str_equal (own, id) || g_strv_contains ((const char *const *) aliases, id);
+  return is_own_id (self, id) || g_strv_contains ((const char *const *) aliases, id);
+}
+
+/* State under another name may have another shape: then it is foreign after all. */
+static gboolean
+load (LpPrecisionPlugin  *self,
+      LpState            *state,
+      const char         *id,
+      GError            **error)
+{
+  GError *local = NULL;
+  gboolean ok = LP_PRECISION_PLUGIN_GET_CLASS (self)->load_state (self, state, &local);
+
+  if (ok || is_own_id (self, id) || !g_error_matches (local, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE))
+    return _lp_precision_plugin_end_boolean (self, "load_state", ok, local, error);
+
+  g_warning ("The saved state of the precision plugin “%s” is passed over: %s", id, local->message);
+  g_error_free (local);
+
+  return TRUE;
 }
 
 static gboolean
@@ -128,9 +155,10 @@ check_version (LpPrecisionPlugin  *self,
  * @state: what [method@PrecisionPlugin.save_state] gave
  * @error: return location for an error
  *
- * Takes saved state back. That of another plugin is passed over with a warning.
+ * Takes saved state back. What is of another plugin, or doesn't say of which, is passed over with a warning.
  *
- * Returns: %TRUE on success. Errors: %LP_PRECISION_ERROR_BAD_STATE for state that is broken or of a newer version
+ * Returns: %TRUE on success. Errors: %LP_PRECISION_ERROR_BAD_STATE for state of this plugin that is broken or of a newer
+ *   version
  */
 gboolean
 lp_precision_plugin_load_state (LpPrecisionPlugin  *self,
@@ -138,8 +166,6 @@ lp_precision_plugin_load_state (LpPrecisionPlugin  *self,
                                 GError            **error)
 {
   g_autoptr (GVariant) id = NULL;
-  GError *local = NULL;
-  gboolean ok;
 
   g_return_val_if_fail (LP_IS_PRECISION_PLUGIN (self), FALSE);
   g_return_val_if_fail (LP_IS_STATE (state), FALSE);
@@ -152,9 +178,9 @@ lp_precision_plugin_load_state (LpPrecisionPlugin  *self,
   id = lp_state_dup_value (state, KEY_ID);
   if (id == NULL || !g_variant_is_of_type (id, G_VARIANT_TYPE_STRING))
     {
-      g_set_error_literal (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE,
-                           "The saved state doesn't say which precision plugin it is of");
-      return FALSE;
+      g_warning ("Saved state that doesn't say which precision plugin it is of is passed over: this is a %s",
+                 G_OBJECT_TYPE_NAME (self));
+      return TRUE;
     }
   if (!knows_id (self, g_variant_get_string (id, NULL)))
     {
@@ -162,10 +188,5 @@ lp_precision_plugin_load_state (LpPrecisionPlugin  *self,
                  g_variant_get_string (id, NULL), G_OBJECT_TYPE_NAME (self));
       return TRUE;
     }
-  if (!check_version (self, state, error))
-    return FALSE;
-
-  ok = LP_PRECISION_PLUGIN_GET_CLASS (self)->load_state (self, state, &local);
-
-  return _lp_precision_plugin_end_boolean (self, "load_state", ok, local, error);
+  return check_version (self, state, error) && load (self, state, g_variant_get_string (id, NULL), error);
 }

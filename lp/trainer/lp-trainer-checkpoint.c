@@ -423,15 +423,48 @@ load_optimizers (LpTrainer     *self,
   return TRUE;
 }
 
-/* State of another precision is told by the plugin and left alone: the run then starts with a fresh one. */
+static char *
+dup_string (LpState    *state,
+            const char *name)
+{
+  g_autoptr (GVariant) value = state != NULL ? lp_state_dup_value (state, name) : NULL;
+
+  return value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_STRING) ? g_variant_dup_string (value, NULL) : NULL;
+}
+
+static void
+tell_about_precision (LpTrainer    *self,
+                      LpCheckpoint *checkpoint,
+                      const char   *path)
+{
+  LpState *about = _lp_checkpoint_lookup (checkpoint, "precision");
+  g_autofree char *former_id = dup_string (about, "plugin");
+  g_autofree char *former = dup_string (about, "precision");
+  g_autofree char *id = lp_precision_plugin_dup_state_id (self->run.plugin);
+  g_autofree char *precision = lp_trainer_dup_precision (self);
+
+  if (former == NULL || (g_strcmp0 (former_id, id) == 0 && g_strcmp0 (former, precision) == 0))
+    return;
+
+  g_message ("%s: it was saved under %s (%s), and the run goes on under %s (%s)", path, former,
+             former_id != NULL ? former_id : "?", precision, id);
+}
+
+/* What of another precision can't be used is told by the plugin and left alone: the run then starts with fresh state. */
 static gboolean
 load_plugin (LpTrainer     *self,
              LpCheckpoint  *checkpoint,
+             const char    *path,
              GError       **error)
 {
   LpState *state = _lp_checkpoint_lookup (checkpoint, "plugin");
 
-  return state == NULL || lp_precision_plugin_load_state (self->run.plugin, state, error);
+  if (state != NULL && !lp_precision_plugin_load_state (self->run.plugin, state, error))
+    return FALSE;
+
+  tell_about_precision (self, checkpoint, path);
+
+  return TRUE;
 }
 
 static gboolean
@@ -496,7 +529,7 @@ _lp_trainer_restore_state (LpTrainer   *self,
   if (!load_loops (self, loops, path, error) ||
       !lp_data_loader_load_state (self->run.train_loader, loader, error) ||
       !load_optimizers (self, &checkpoint, path, error) ||
-      !load_plugin (self, &checkpoint, error) ||
+      !load_plugin (self, &checkpoint, path, error) ||
       !load_callbacks (self, &checkpoint, error))
     return FALSE;
 

@@ -786,6 +786,25 @@ test_saved_state (void)
   g_test_assert_expected_messages ();
   g_assert_true (lp_precision_plugin_load_state (other, empty, &error));
 
+  /* a relative's that has another shape after all, and one of nobody */
+  {
+    g_autoptr (LpState) relative = lp_state_new ();
+    g_autoptr (LpState) nobody = lp_state_new ();
+
+    lp_state_set_value (relative, "plugin-id", g_variant_new_string ("native_amp_scaling_state"));
+    lp_state_set_value (nobody, "scale", g_variant_new_double (3));
+    g_test_expect_message ("Lp", G_LOG_LEVEL_WARNING, "*native_amp_scaling_state*passed over*");
+    g_assert_true (lp_precision_plugin_load_state (other, relative, &error));
+    g_test_expect_message ("Lp", G_LOG_LEVEL_WARNING, "*doesn't say*passed over*");
+    g_assert_true (lp_precision_plugin_load_state (other, nobody, &error));
+    g_test_assert_expected_messages ();
+    g_assert_cmpfloat (lp_grad_scaler_get_scale (scaler), ==, 21);
+    lp_state_set_value (relative, "plugin-id", g_variant_new_string ("mixed"));
+    g_assert_false (lp_precision_plugin_load_state (other, relative, &error));
+    g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);
+    g_clear_error (&error);
+  }
+
   lp_state_set_value (state, "plugin-version", g_variant_new_int64 (9));
   g_assert_false (lp_precision_plugin_load_state (other, state, &error));
   g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);

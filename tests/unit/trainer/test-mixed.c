@@ -475,6 +475,234 @@ test_auto (void)
   g_assert_null (none);
 }
 
+/* The family, and whether they save a scaler. */
+static const struct { const char *name; gboolean scaler; } family[] = {
+  { "32-true", FALSE }, { "64-true", FALSE }, { "16-true", FALSE }, { "bf16-true", FALSE },
+  { "bf16-true with masters", FALSE },
+  { "16-mixed", TRUE }, { "bf16-mixed", FALSE }, { "16-mixed-fallback", TRUE },
+  { "apex-O0", FALSE }, { "apex-O1", TRUE }, { "apex-O2", TRUE }, { "apex-O3", FALSE },
+};
+
+static LpTrainer *
+make_relative (guint i,
+               int   max_epochs)
+{
+  g_autoptr (LpPrecisionPlugin) plugin = NULL;
+
+  if (!g_str_has_suffix (family[i].name, "masters"))
+    return test_trainer_new (family[i].name, max_epochs);
+
+  plugin = lp_half_precision_plugin_new_full ("bf16-true", TRUE, TRUE, NULL);
+
+  return make_trainer (plugin, max_epochs);
+}
+
+static int n_warnings, n_messages;
+
+static GLogWriterOutput
+count_logs (GLogLevelFlags   level,
+            const GLogField *fields,
+            gsize            n_fields,
+            gpointer         data)
+{
+  n_warnings += (level & G_LOG_LEVEL_WARNING) != 0;
+  n_messages += (level & G_LOG_LEVEL_MESSAGE) != 0;
+
+  return G_LOG_WRITER_HANDLED;
+}
+
+static gboolean
+not_fatal (const char     *domain,
+           GLogLevelFlags  level,
+           const char     *message,
+           gpointer        data)
+{
+  return FALSE;
+}
+
+/* The weights that a resumed run starts with. */
+static LpTensorDict *started;
+
+static void
+on_train_start (LpModel  *model,
+                GError  **error)
+{
+  g_autoptr (LpTensorDict) state = lp_module_dup_state_dict (LP_MODULE (model));
+  g_auto (GStrv) names = lp_tensor_dict_dup_names (state);
+
+  g_clear_object (&started);
+  started = lp_tensor_dict_new ();
+  for (guint i = 0; names[i] != NULL; i++)
+    {
+      g_autoptr (LpTensor) copy = lp_tensor_copy (lp_tensor_dict_lookup (state, names[i]), NULL);
+
+      lp_tensor_dict_set (started, names[i], copy);
+    }
+}
+
+static void
+assert_near (LpModule     *module,
+             LpTensorDict *before)
+{
+  g_auto (GStrv) names = lp_tensor_dict_dup_names (before);
+
+  g_assert_cmpuint (g_strv_length (names), ==, 4);
+  for (guint i = 0; names[i] != NULL; i++)
+    {
+      gsize n, m;
+      g_autofree double *a = lp_tensor_dup_doubles (lp_tensor_dict_lookup (before, names[i]), &n, NULL);
+      g_autofree double *b = lp_tensor_dup_doubles (lp_tensor_dict_lookup (started, names[i]), &m, NULL);
+
+      g_assert_cmpuint (n, ==, m);
+      for (gsize j = 0; j < n; j++)
+        g_assert_cmpfloat_with_epsilon (a[j], b[j], 1.0 / 128 * fabs (a[j]) + 1e-6);
+    }
+}
+
+static gboolean
+reports_the_same (guint i,
+                  guint j)
+{
+  g_autoptr (LpTrainer) a = make_relative (i, 1);
+  g_autoptr (LpTrainer) b = make_relative (j, 1);
+  g_autofree char *of_a = lp_trainer_dup_precision (a);
+  g_autofree char *of_b = lp_trainer_dup_precision (b);
+  g_autoptr (LpPrecisionPlugin) plugin_a = lp_trainer_dup_precision_plugin (a);
+  g_autoptr (LpPrecisionPlugin) plugin_b = lp_trainer_dup_precision_plugin (b);
+
+  return G_OBJECT_TYPE (plugin_a) == G_OBJECT_TYPE (plugin_b) && g_str_equal (of_a, of_b);
+}
+
+/* A run under one precision, resumed under another: weights come over, and what is dropped is told. */
+static void
+test_resume_under (gconstpointer data)
+{
+  guint i = GPOINTER_TO_UINT (data);
+  char *folder = test_folder_new ();
+  g_autofree char *path = g_build_filename (folder, "first.safetensors", NULL);
+  g_autoptr (LpTrainer) first = make_relative (i, 1);
+  g_autoptr (TestNet) net = make_net ();
+  g_autoptr (LpDataLoader) loader = test_loader_new (24, 4, FALSE);
+  g_autoptr (LpTensorDict) saved = NULL;
+  g_autoptr (GError) error = NULL;
+
+  LP_MODEL_GET_CLASS (net)->on_train_start = on_train_start;
+  g_assert_true (lp_trainer_fit (first, LP_MODEL (net), loader, NULL, NULL, NULL, &error));
+  g_assert_true (lp_trainer_save_checkpoint (first, path, FALSE, &error));
+  saved = lp_module_dup_state_dict (LP_MODULE (net));
+
+  for (guint j = 0; j < G_N_ELEMENTS (family); j++)
+    {
+      g_autoptr (LpTrainer) second = make_relative (j, 2);
+      g_autoptr (TestNet) other = make_net ();
+      g_autoptr (GBytes) weights = NULL;
+
+      g_test_message ("%s to %s", family[i].name, family[j].name);
+      n_warnings = n_messages = 0;
+      g_assert_true (lp_trainer_fit (second, LP_MODEL (other), loader, NULL, path, NULL, &error));
+      g_assert_no_error (error);
+      g_assert_cmpint (lp_trainer_get_global_step (second), ==, 12);
+      assert_near (LP_MODULE (other), saved);
+      g_assert_cmpint (n_warnings, ==, family[i].scaler && !family[j].scaler ? 1 : 0);
+      g_assert_cmpint (n_messages, ==, reports_the_same (i, j) ? 0 : 1);
+    }
+
+  LP_MODEL_GET_CLASS (net)->on_train_start = NULL;
+  test_folder_free (folder);
+}
+
+static void
+test_resume (gconstpointer data)
+{
+  if (g_test_subprocess ())
+    {
+      g_test_log_set_fatal_handler (not_fatal, NULL);
+      g_log_set_writer_func (count_logs, NULL, NULL);
+      test_resume_under (data);
+      g_clear_object (&started);
+      return;
+    }
+
+  g_test_trap_subprocess (NULL, 0, 0);
+  g_test_trap_assert_passed ();
+}
+
+typedef enum { END_WELL, FAIL_IN_STEP, FAIL_IN_HOOK, CANCEL, N_ENDS } End;
+
+static End ending;
+static GCancellable *cancellable;
+
+static LpTensor *
+ending_step (LpModel  *model,
+             LpBatch  *batch,
+             gint64    batch_idx,
+             GError  **error)
+{
+  if (ending == CANCEL && batch_idx == 2)
+    g_cancellable_cancel (cancellable);
+  if (ending == FAIL_IN_STEP && batch_idx == 2)
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_STATE, "told by the step");
+      return NULL;
+    }
+
+  return test_net_training_step (model, batch, batch_idx, error);
+}
+
+static void
+ending_hook (LpModel      *model,
+             LpOptimizer  *optimizer,
+             GError      **error)
+{
+  if (ending == FAIL_IN_HOOK)
+    g_set_error (error, LP_ERROR, LP_ERROR_STATE, "told by the hook");
+}
+
+static char *
+dup_environment (void)
+{
+  g_auto (GStrv) environment = g_get_environ ();
+
+  return g_strjoinv ("\n", environment);
+}
+
+/* On every way out the process is as before. */
+static void
+test_no_trace (gconstpointer data)
+{
+  g_autofree char *before = dup_environment ();
+
+  for (ending = END_WELL; ending < N_ENDS; ending++)
+    {
+      g_autoptr (LpTrainer) trainer = make_relative (GPOINTER_TO_UINT (data), 1);
+      g_autoptr (LpPrecisionPlugin) plugin = lp_trainer_dup_precision_plugin (trainer);
+      g_autoptr (LpDataLoader) loader = test_loader_new (24, 4, FALSE);
+      g_autoptr (TestNet) net = make_net ();
+      g_autoptr (LpComputeScope) scope = NULL;
+      g_autofree char *after = NULL;
+      g_autoptr (GError) error = NULL;
+      LpModelClass *klass = LP_MODEL_GET_CLASS (net);
+
+      cancellable = g_cancellable_new ();
+      klass->training_step = ending_step;
+      klass->on_before_optimizer_step = ending_hook;
+      lp_trainer_fit (trainer, LP_MODEL (net), loader, NULL, NULL, cancellable, &error);
+      klass->training_step = test_net_training_step;
+      klass->on_before_optimizer_step = before_optimizer_step;
+      g_clear_object (&cancellable);
+
+      if (ending == FAIL_IN_STEP || ending == FAIL_IN_HOOK)
+        g_assert_error (error, LP_ERROR, LP_ERROR_STATE);
+      g_assert_false (lp_precision_plugin_is_attached (plugin));
+      g_assert_true (lp_default_dtype_get () == lp_dtype_f32 ());
+      g_assert_true (lp_grad_mode_is_enabled ());
+      scope = lp_compute_scope_dup_current ();
+      g_assert_null (scope);
+      after = dup_environment ();
+      g_assert_cmpstr (before, ==, after);
+    }
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -498,6 +726,18 @@ main (int   argc,
   g_test_add_func ("/fallback/state", test_fallback_state);
   g_test_add_func ("/fallback/refusals", test_fallback_refusals);
   g_test_add_func ("/fallback/progress-bar", test_progress_bar);
+
+  for (guint i = 0; i < G_N_ELEMENTS (family); i++)
+    {
+      g_autofree char *resume = g_strconcat ("/resume/", family[i].name, NULL);
+      g_autofree char *trace = g_strconcat ("/no-trace/", family[i].name, NULL);
+
+      g_strdelimit (resume, " ", '-');
+      g_strdelimit (trace, " ", '-');
+
+      g_test_add_data_func (resume, GUINT_TO_POINTER (i), test_resume);
+      g_test_add_data_func (trace, GUINT_TO_POINTER (i), test_no_trace);
+    }
 
   status = g_test_run ();
   g_clear_object (&last_optimizer);
