@@ -4,6 +4,8 @@
 
 #include <lp/lp.h>
 
+#include "../../test-folder.h"
+
 static LpTensor *
 normal (gint64 rows,
         gint64 columns)
@@ -527,11 +529,8 @@ int
 main (int   argc,
       char *argv[])
 {
-  g_autofree char *folder = NULL;
-
   g_test_init (&argc, &argv, NULL);
-  folder = g_dir_make_tmp ("lp-quantized-XXXXXX", NULL);
-  g_assert_cmpint (g_chdir (folder), ==, 0);
+
   g_test_add_func ("/quantized/names", test_names);
   g_test_add_func ("/quantized/refusals", test_refusals);
   g_test_add_func ("/quantized/ignore-modules", test_ignore_modules);
@@ -542,5 +541,5 @@ main (int   argc,
   g_test_add_func ("/quantized/bitsandbytes", test_bitsandbytes);
   g_test_add_func ("/quantized/bitsandbytes-codes", test_bitsandbytes_codes);
 
-  return g_test_run ();
+  return test_run_in_folder ();
 }
