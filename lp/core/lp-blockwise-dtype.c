@@ -254,6 +254,7 @@ lp_blockwise_dtype_constructed (GObject *object)
   LpBlockwiseDType *self = LP_BLOCKWISE_DTYPE (object);
   guint block = lp_dtype_get_block_size (LP_DTYPE (self));
   g_autofree char *name = NULL;
+  guint usual;
   gboolean dynamic;
 
   G_OBJECT_CLASS (lp_blockwise_dtype_parent_class)->constructed (object);
@@ -262,9 +263,16 @@ lp_blockwise_dtype_constructed (GObject *object)
   while (self->nibble < LP_N_NIBBLES && g_strcmp0 (_lp_nibble_codes[self->nibble].name, self->code) != 0)
     self->nibble++;
   dynamic = self->nibble == LP_N_NIBBLES;
+  usual = dynamic ? DEFAULT_DYNAMIC_BLOCK : DEFAULT_BLOCK;
   if (block == 1)
-    block = dynamic ? DEFAULT_DYNAMIC_BLOCK : DEFAULT_BLOCK;
-  name = g_strconcat (dynamic ? "i8-" : "", self->code, self->double_quantized ? "-dq" : NULL, NULL);
+    block = usual;
+  name = g_strconcat (dynamic ? "i8-" : "", self->code, self->double_quantized ? "-dq" : "", NULL);
+  if (block != usual)
+    {
+      g_autofree char *plain = g_steal_pointer (&name);
+
+      name = g_strdup_printf ("%s-block%u", plain, block);
+    }
   _lp_dynamic_init ();
   _lp_dtype_set_layout (LP_DTYPE (self), name, dynamic ? 8 : 4, block, TRUE);
   _lp_dtype_set_codec (LP_DTYPE (self), &codec);
@@ -359,7 +367,8 @@ lp_blockwise_dtype_init (LpBlockwiseDType *self)
  * @block_size: elements of a block: a power of two from 32 to 4096
  * @double_quantized: whether the absmax of the blocks are stored in 8 bits
  *
- * Creates a dtype. With another code or block size, encoding and decoding fail with %LP_ERROR_ARGUMENT.
+ * Creates a dtype, called like the registered one, or, with another block size than that, such as `nf4-block128`. With another code or
+ * block size, encoding and decoding fail with %LP_ERROR_ARGUMENT.
  *
  * Returns: (transfer full) (type LpBlockwiseDType): the dtype
  */

@@ -407,6 +407,7 @@ test_block_sizes (void)
       g_autoptr (LpTensor) again = lp_tensor_to_dtype (decoded, dtype, &error);
 
       g_assert_no_error (error);
+      g_assert_cmpint (g_str_equal (lp_dtype_get_name (dtype), "nf4"), ==, block == 64);
       /* codes of what was decoded are the same; the absmax of a dq tensor may not be */
       g_assert_cmpmem ((gpointer) (gsize) lp_tensor_get_address (encoded), 7500, (gpointer) (gsize) lp_tensor_get_address (again), 7500);
     }
