@@ -65,7 +65,7 @@ def runtime():
 
 def installs():
     run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", DESTDIR=ROOT)
-    for name in ("lp-1.pc", "Lp-1.gir", "Lp-1.typelib", "lp-1.vapi", "lp", "lp.h", "Lp.py"):
+    for name in ("lp-1.pc", "Lp-1.gir", "Lp-1.typelib", "lp-1.vapi", "lp", "lp.h", "_precision.py"):
         find(name)
 
 
@@ -98,7 +98,7 @@ def vala_program_and_module_build_outside_the_tree():
 def installed_library_works_from_python():
     shown = run("/usr/bin/python3", "-c", "import gi; gi.require_version('Lp', '1'); from gi.repository import Lp; "
                 "print(Lp.Trainer(precision='64').props.precision)",
-                PYTHONPATH=os.path.dirname(os.path.dirname(find("Lp.py"))), **runtime())
+                PYTHONPATH=os.path.dirname(os.path.dirname(os.path.dirname(find("_precision.py")))), **runtime())
     assert shown == "64-true\n", shown
 
 
