@@ -388,6 +388,7 @@ test_state (void)
       run_step (&after, input, grad);
     }
 
+  lp_state_set_value (broken, "plugin-id", g_variant_new_string ("fp8"));
   lp_state_set_value (broken, "scales", g_variant_new_parsed ("{':input': (-1.0, uint32 0)}"));
   again = lp_precision_plugin_save_state (LP_PRECISION_PLUGIN (after.plugin), &error);
   g_assert_false (lp_precision_plugin_load_state (LP_PRECISION_PLUGIN (after.plugin), broken, &error));
