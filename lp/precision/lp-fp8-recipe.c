@@ -36,12 +36,13 @@ enum
 static GParamSpec *properties[N_PROPS];
 
 static LpDType *
-lp_fp8_recipe_real_get_dtype (LpFp8Recipe   *self,
-                              LpOperandRole  role)
+lp_fp8_recipe_real_get_dtype (LpFp8Recipe    *self,
+                              LpOperandRole   role,
+                              GError        **error)
 {
   const char *name = role == LP_OPERAND_GRAD_OUTPUT ? "f8e5m2" : "f8e4m3";
 
-  return lp_dtype_lookup (name, NULL);
+  return lp_dtype_lookup (name, error);
 }
 
 static guint
@@ -162,22 +163,28 @@ lp_fp8_recipe_init (LpFp8Recipe *self)
  *
  * Gets the format of operands.
  *
- * Returns: (transfer full): the format. Errors: %LP_ERROR_SUBCLASS for a subclass that gives none
+ * Returns: (transfer full): the format. Errors: %LP_ERROR_SUBCLASS for a subclass that gives none, and its own
  */
 LpDType *
 lp_fp8_recipe_get_dtype (LpFp8Recipe    *self,
                          LpOperandRole   role,
                          GError        **error)
 {
+  GError *local = NULL;
   LpDType *dtype;
 
   g_return_val_if_fail (LP_IS_FP8_RECIPE (self), NULL);
 
-  dtype = LP_FP8_RECIPE_GET_CLASS (self)->get_dtype (self, role);
-  if (dtype == NULL)
-    g_set_error (error, LP_ERROR, LP_ERROR_SUBCLASS, "%s.get_dtype gave no dtype", G_OBJECT_TYPE_NAME (self));
+  dtype = LP_FP8_RECIPE_GET_CLASS (self)->get_dtype (self, role, &local);
+  if (dtype != NULL && local == NULL)
+    return dtype;
 
-  return dtype;
+  if (local == NULL)
+    g_set_error (&local, LP_ERROR, LP_ERROR_SUBCLASS, "%s.get_dtype gave no dtype", G_OBJECT_TYPE_NAME (self));
+  g_clear_object (&dtype);
+  g_propagate_error (error, local);
+
+  return NULL;
 }
 
 /**

@@ -29,7 +29,8 @@ struct _LpFp8RecipeClass
   GObjectClass parent_class;
 
   LpDType *(* get_dtype) (LpFp8Recipe *self,
-                          LpOperandRole role);
+                          LpOperandRole role,
+                          GError **error);
   guint (* get_history_length) (LpFp8Recipe *self);
   guint (* get_interval) (LpFp8Recipe *self);
   double (* reduce_history) (LpFp8Recipe *self,

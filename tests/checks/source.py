@@ -11,7 +11,8 @@ import tap
 SOURCE, GIR = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
 LAYERS = ["core", "tensor", "cpu", "autograd", "ops", "parallel", "nn", "optim", "data", "metrics", "precision", "trainer",
           "cli"]
-NAMESPACES = {"core": "http://www.gtk.org/introspection/core/1.0", "c": "http://www.gtk.org/introspection/c/1.0"}
+NAMESPACES = {"core": "http://www.gtk.org/introspection/core/1.0", "c": "http://www.gtk.org/introspection/c/1.0",
+              "glib": "http://www.gtk.org/introspection/glib/1.0"}
 
 
 def files(*endings):
@@ -27,17 +28,22 @@ def read(path):
         return file.read()
 
 
+def included_layers(path):
+    """The layers whose headers a file includes, however it spells that."""
+    return [layer for layer in re.findall(r'#\s*include\s+[<"](?:\.\./)*(?:lp/)?(\w+)/', read(path)) if layer in LAYERS]
+
+
 def layers_point_down():
     upward = []
     for layer, path in files(".c", ".h"):
-        for included in re.findall(r'#include\s+[<"]lp/(\w+)/', read(path)):
+        for included in included_layers(path):
             if LAYERS.index(included) > LAYERS.index(layer):
                 upward.append(f"{path} includes lp/{included}")
     assert not upward, upward
 
 
 def cpu_is_reached_through_the_device():
-    outside = [path for layer, path in files(".c", ".h") if layer != "cpu" and "<lp/cpu/" in read(path)]
+    outside = [path for layer, path in files(".c", ".h") if layer != "cpu" and "cpu" in included_layers(path)]
     assert not outside, outside
 
 
@@ -66,6 +72,8 @@ def public_functions_say_since_when():
             match = re.match(r"(?!typedef|static|#)[A-Za-z].*?\b(lp_\w+) +\(", line)
             if match and "LP_AVAILABLE_IN" not in before + line and not line.startswith("G_D"):
                 bad.append(f"{path}: {match.group(1)}")
+            if line.startswith("G_DECLARE") and "LP_AVAILABLE_IN" not in before:
+                bad.append(f"{path}: {line}")
             before = line
     assert not bad, bad
 
@@ -85,6 +93,10 @@ def everything_public_is_documented():
            for node in gir().iter("{%s}%s" % (NAMESPACES["core"], kind))
            if node.find("core:doc", NAMESPACES) is None and not node.get("moved-to")]
     bad = [name for name in bad if name and not name.endswith(("_get_type", "_quark"))]
+    bad += [node.get("name") for kind in ("class", "enumeration", "bitfield", "member", "constant", "property", "virtual-method")
+            for node in gir().iter("{%s}%s" % (NAMESPACES["core"], kind)) if node.find("core:doc", NAMESPACES) is None]
+    bad += [node.get("name") for node in gir().iter("{%s}signal" % NAMESPACES["glib"])
+            if node.find("core:doc", NAMESPACES) is None]
     assert not bad, bad
 
 
@@ -97,6 +109,8 @@ def virtual_functions_can_be_overridden_everywhere():
     for owner in root.iter("{%s}class" % NAMESPACES["core"]):
         for method in owner.findall("core:virtual-method", NAMESPACES):
             name = f"{owner.get('name')}.{method.get('name')}"
+            if method.get("introspectable") == "0":
+                bad.append(f"{name} is not introspectable")
             for parameter in method.iter("{%s}parameter" % NAMESPACES["core"]):
                 kind = parameter.find("core:type", NAMESPACES)
                 if parameter.get("direction") in ("out", "inout"):
@@ -107,8 +121,9 @@ def virtual_functions_can_be_overridden_everywhere():
                     bad.append(f"{name}: {parameter.get('name')} is a C array")
             returned = method.find("core:return-value", NAMESPACES)
             kind = returned.find("core:type", NAMESPACES)
-            if returned.get("transfer-ownership") == "none" and kind is not None and kind.get("name") not in plain | enums:
-                bad.append(f"{name} returns a borrowed {kind.get('name')}")
+            kind = kind.get("name") if kind is not None else "array"
+            if returned.get("transfer-ownership") == "none" and kind not in plain | enums:
+                bad.append(f"{name} returns a borrowed {kind}")
     assert not bad, bad
 
 

@@ -57,14 +57,15 @@ counting_recipe_compute_scale (LpFp8Recipe *recipe,
 
 static LpDType *
 counting_recipe_get_dtype (LpFp8Recipe   *recipe,
-                           LpOperandRole  role)
+                           LpOperandRole  role,
+                           GError        **error)
 {
   CountingRecipe *self = COUNTING_RECIPE (recipe);
 
   if (self->forward_dtype != NULL && role != LP_OPERAND_GRAD_OUTPUT)
     return lp_dtype_lookup (self->forward_dtype, NULL);
 
-  return LP_FP8_RECIPE_CLASS (counting_recipe_parent_class)->get_dtype (recipe, role);
+  return LP_FP8_RECIPE_CLASS (counting_recipe_parent_class)->get_dtype (recipe, role, error);
 }
 
 static void
