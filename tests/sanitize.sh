@@ -6,7 +6,7 @@ set -euo pipefail
 source=$1 folder=$2
 shift 2
 tests=("$@")
-[ ${#tests[@]} -gt 0 ] || tests=(test-tensor test-autograd test-convert test-random test-registry test-nn test-optim test-gradients
+[ ${#tests[@]} -gt 0 ] || tests=(test-tensor test-autograd test-convert test-random test-registry test-nn test-optim test-gradients test-lowbit test-encoded test-lora test-quantized
   fuzz-idx fuzz-csv fuzz-npy fuzz-safetensors fuzz-checkpoint fuzz-state)
 
 probe=$(mktemp -d)

@@ -185,6 +185,30 @@ encode_dynamic (const float *x,
     codes[i] = _lp_dynamic_encode (x[i] / divisor);
 }
 
+/* Blocks that are encoded at a time. */
+#define CHUNK 64
+
+static void
+encode_whole (LpBlockwiseDType *self,
+              const float      *x,
+              gint64            block,
+              gint64            first,
+              gint64            n_blocks,
+              guint8           *codes,
+              guint8           *absmaxes)
+{
+  float absmax[CHUNK];
+
+  for (gint64 b = first; b < first + n_blocks; b += CHUNK, x += CHUNK * block)
+    {
+      const gint64 n = MIN (CHUNK, first + n_blocks - b);
+
+      _lp_codec_loops->encode_nibble_blocks (&_lp_nibble_codes[self->nibble], x, n, block, absmax, codes + b * block / 2);
+      if (!self->double_quantized)
+        memcpy (absmaxes + b * (gint64) sizeof (float), absmax, n * sizeof (float));
+    }
+}
+
 /* The codes follow the exact absmax, also where it is stored in 8 bits. */
 static void
 lp_blockwise_dtype_encode (LpDType     *dtype,
@@ -197,9 +221,12 @@ lp_blockwise_dtype_encode (LpDType     *dtype,
 {
   LpBlockwiseDType *self = LP_BLOCKWISE_DTYPE (dtype);
   const gint64 n = rows * row, block = lp_dtype_get_block_size (dtype);
+  const gint64 n_whole = self->nibble != LP_N_NIBBLES ? MIN (n_blocks, n / block - first) : 0;
   guint8 *absmaxes = data + absmax_offset (self, n);
 
-  for (gint64 b = first; b < first + n_blocks; b++, x += block)
+  encode_whole (self, x, block, first, n_whole, data, absmaxes);
+  x += n_whole * block;
+  for (gint64 b = first + n_whole; b < first + n_blocks; b++, x += block)
     {
       const gint64 count = MIN (block, n - b * block);
       const float absmax = _lp_codec_loops->absmax (x, count);

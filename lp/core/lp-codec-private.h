@@ -48,11 +48,12 @@ typedef struct
   float       values[16];
   float       thresholds[15];
   guint8      codes[8];
+  float       levels[4][8];   /* of a binary search for the count: 1, 2, 4 and 8 thresholds, repeated to fill a vector */
 } LpNibbleCode;
 
 typedef enum { LP_NIBBLE_NF4, LP_NIBBLE_FP4, LP_N_NIBBLES } LpNibble;
 
-extern const LpNibbleCode _lp_nibble_codes[LP_N_NIBBLES];
+extern LpNibbleCode _lp_nibble_codes[LP_N_NIBBLES];
 
 /* The signed 8-bit dynamic map, rising; thresholds are the midpoints of neighbours. */
 extern float _lp_dynamic_values[256];
@@ -71,6 +72,8 @@ typedef struct
   float (* absmax)                   (const float *x, gsize n);
   /* codes of x / absmax, the first of two in the high half of a byte; an odd one leaves the low half 0 */
   void  (* encode_nibbles)           (const LpNibbleCode *code, const float *x, gsize n, float absmax, guint8 *bytes);
+  /* encode_nibbles for whole blocks, each by its own absmax, which is written to @absmaxes */
+  void  (* encode_nibble_blocks)     (const LpNibbleCode *code, const float *x, gsize n_blocks, gsize block, float *absmaxes, guint8 *bytes);
   void  (* decode_nibbles)           (const LpNibbleCode *code, const guint8 *bytes, gsize n, float absmax, float *y);
   /* round (127 x / absmax), ties to even; and q * absmax / 127 */
   void  (* encode_int8)              (const float *x, gsize n, float absmax, gint8 *q);

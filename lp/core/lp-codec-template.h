@@ -157,19 +157,43 @@ DEFINE_BOTH (e2m3, LP_ELEMENT_E2M3)
 DEFINE_BOTH (e3m2, LP_ELEMENT_E3M2)
 DEFINE_BOTH (e2m1, LP_ELEMENT_E2M1)
 
-static float
-absmax (const float *x, gsize n)
+static inline __attribute__ ((always_inline)) float
+find_absmax (const float *x, gsize n)
 {
   gint32 most = 0;
+  gsize i = 0;
 
-#pragma omp simd reduction(max : most)
-  for (gsize i = 0; i < n; i++)
+#ifdef __AVX2__
+  if (n >= 16)
     {
-      const gint32 magnitude = (gint32) (codec_bits (x[i]) & 0x7FFFFFFF);
+      const __m256i mask = _mm256_set1_epi32 (0x7FFFFFFF);
+      __m256i a = _mm256_setzero_si256 (), b = a;
+      gint32 lanes[8];
+
+      for (; i + 16 <= n; i += 16)
+        {
+          a = _mm256_max_epi32 (a, _mm256_and_si256 (mask, _mm256_loadu_si256 ((const __m256i *) (x + i))));
+          b = _mm256_max_epi32 (b, _mm256_and_si256 (mask, _mm256_loadu_si256 ((const __m256i *) (x + i + 8))));
+        }
+      _mm256_storeu_si256 ((__m256i *) lanes, _mm256_max_epi32 (a, b));
+      for (int l = 0; l < 8; l++)
+        most = lanes[l] > most ? lanes[l] : most;
+    }
+#endif
+#pragma omp simd reduction(max : most)
+  for (gsize j = i; j < n; j++)
+    {
+      const gint32 magnitude = (gint32) (codec_bits (x[j]) & 0x7FFFFFFF);
 
       most = magnitude > most ? magnitude : most;
     }
   return codec_float ((guint32) most);
+}
+
+static float
+absmax (const float *x, gsize n)
+{
+  return find_absmax (x, n);
 }
 
 static inline guint8
@@ -187,7 +211,6 @@ encode_nibble (const LpNibbleCode *code, float value)
 }
 
 #ifdef __AVX2__
-/* The middle thresholds of a binary search, level by level: each step looks up one of 1, 2, 4 and 8. */
 typedef struct
 {
   __m256 levels[4];
@@ -196,18 +219,10 @@ typedef struct
 static inline Search
 search_new (const LpNibbleCode *code)
 {
-  const int n_levels = code->sign_magnitude ? 3 : 4;
   Search self;
 
-  for (int level = 0; level < n_levels; level++)
-    {
-      const int step = 1 << (n_levels - level);
-      float t[8];
-
-      for (int i = 0; i < 8; i++)
-        t[i] = code->thresholds[MIN (step / 2 - 1 + (i & ((1 << level) - 1)) * step, code->sign_magnitude ? 6 : 14)];
-      self.levels[level] = _mm256_loadu_ps (t);
-    }
+  for (int level = 0; level < 4; level++)
+    self.levels[level] = _mm256_loadu_ps (code->levels[level]);
   return self;
 }
 
@@ -218,7 +233,9 @@ search_count (const Search *self, int n_levels, __m256 x)
 
   for (int level = 0; level < n_levels; level++)
     {
-      const __m256 threshold = _mm256_permutevar8x32_ps (self->levels[level], count);
+      /* within a half of the vector it is cheaper, which is enough for 4 thresholds */
+      const __m256 threshold = level == 0 ? self->levels[0] : level < 3 ? _mm256_permutevar_ps (self->levels[level], count)
+                                                                        : _mm256_permutevar8x32_ps (self->levels[level], count);
       const __m256i above = _mm256_castps_si256 (_mm256_cmp_ps (x, threshold, _CMP_GT_OQ));
 
       count = _mm256_sub_epi32 (_mm256_add_epi32 (count, count), above);
@@ -315,6 +332,27 @@ encode_nibbles (const LpNibbleCode *code, const float *x, gsize n, float absmax,
 }
 
 static void
+encode_nibble_blocks (const LpNibbleCode *code, const float *x, gsize n_blocks, gsize block, float *absmaxes, guint8 *bytes)
+{
+  for (gsize b = 0; b < n_blocks; b++, x += block, bytes += block / 2)
+    {
+      absmaxes[b] = find_absmax (x, block);
+#ifdef __AVX2__
+      {
+        const float divisor = absmaxes[b] > 1e-38f ? absmaxes[b] : 1e-38f;
+
+        if (code->sign_magnitude)
+          encode_32s (code, TRUE, x, block, divisor, bytes);
+        else
+          encode_32s (code, FALSE, x, block, divisor, bytes);
+      }
+#else
+      encode_nibbles (code, x, block, absmaxes[b], bytes);
+#endif
+    }
+}
+
+static void
 decode_nibbles (const LpNibbleCode *code, const guint8 *bytes, gsize n, float absmax, float *y)
 {
   gsize i = 0;
@@ -361,6 +399,7 @@ const LpCodecLoops LP_CODEC_TABLE = {
               [LP_ELEMENT_E3M2] = decode_e3m2, [LP_ELEMENT_E2M1] = decode_e2m1 },
   .absmax = absmax,
   .encode_nibbles = encode_nibbles,
+  .encode_nibble_blocks = encode_nibble_blocks,
   .decode_nibbles = decode_nibbles,
   .encode_int8 = encode_int8,
   .decode_int8 = decode_int8,

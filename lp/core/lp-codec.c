@@ -8,7 +8,7 @@ const LpCodecLoops *_lp_codec_loops = &_lp_codec_portable;
 const LpElementFormat _lp_element_formats[LP_N_ELEMENTS] = { LP_ELEMENT_FORMATS };
 
 /* T. Dettmers et al., "QLoRA: Efficient Finetuning of Quantized LLMs" (2023), appendix E, and the 4-bit floats of bitsandbytes. */
-const LpNibbleCode _lp_nibble_codes[LP_N_NIBBLES] = {
+LpNibbleCode _lp_nibble_codes[LP_N_NIBBLES] = {
   [LP_NIBBLE_NF4] = {
     .name = "nf4",
     .values = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f, -0.28444138169288635f, -0.18477343022823334f,
@@ -27,6 +27,23 @@ const LpNibbleCode _lp_nibble_codes[LP_N_NIBBLES] = {
     .codes = { 0, 1, 6, 7, 4, 5, 2, 3 },
   },
 };
+
+static void
+fill_levels (LpNibbleCode *code)
+{
+  const int n_levels = code->sign_magnitude ? 3 : 4;
+
+  for (int level = 0; level < n_levels; level++)
+    for (int i = 0; i < 8; i++)
+      code->levels[level][i] = code->thresholds[((2 * (i & ((1 << level) - 1)) + 1) << (n_levels - level - 1)) - 1];
+}
+
+static void __attribute__ ((constructor))
+init_nibble_codes (void)
+{
+  for (int i = 0; i < LP_N_NIBBLES; i++)
+    fill_levels (&_lp_nibble_codes[i]);
+}
 
 float _lp_dynamic_values[256];
 float _lp_dynamic_thresholds[255];
