@@ -7,6 +7,7 @@ demo/curves.csv and demo/curves.svg.
 
 import argparse
 import csv
+import json
 import os
 import re
 import subprocess
@@ -14,8 +15,8 @@ import sys
 import time
 
 PRECISIONS = ["32-true", "64-true", "bf16-mixed", "16-mixed", "bf16-true", "int4-demo"]
-COLOURS = ["#1b5e9e", "#6b6b6b", "#c0392b", "#e08e0b", "#2e8b57", "#7d3c98"]
-COLUMNS = [("precision", 11), ("plugin says", 12), ("trainer says", 13), ("weights stored as", 18), ("bytes", 8),
+COLOURS = ["#1b5e9e", "#6b6b6b", "#c0392b", "#e08e0b", "#2e8b57", "#7d3c98", "#00838f", "#ad1457", "#5d4037"]
+COLUMNS = [("precision", 26), ("plugin says", 26), ("trainer says", 26), ("weights stored as", 18), ("bytes", 8),
            ("accuracy", 9), ("s/epoch", 8), ("peak memory", 11)]
 
 
@@ -23,21 +24,33 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="./bootstrap demo", description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", default="/usr/share/datasets/fashion-mnist", help="where the IDX files are")
     parser.add_argument("--quick", action="store_true", help="about a minute's worth")
+    parser.add_argument("--all", action="store_true", help="every precision that the registry knows")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--output", default="demo", help="where the curves go")
     parser.add_argument("--build", default=os.path.join(os.path.dirname(__file__), "..", "..", "build"))
     return parser.parse_args()
 
 
+def environment(arguments):
+    """That in which the module of the example is found."""
+    modules = os.path.abspath(os.path.join(arguments.build, "examples", "vala"))
+    return dict(os.environ, LP_MODULE_PATH=os.pathsep.join(filter(None, [modules, os.environ.get("LP_MODULE_PATH")])))
+
+
+def all_precisions(arguments):
+    """The registry's names, but for the one that stands for another."""
+    program = os.path.abspath(os.path.join(arguments.build, "lp", "cli", "lp"))
+    listed = json.loads(subprocess.check_output([program, "precisions", "--json"], env=environment(arguments)))
+    return [entry["name"] for entry in listed if entry["name"] != "auto" and not entry["problem"]]
+
+
 def train(precision, arguments):
     """Runs the example in a process of its own; returns its closing figures and the peak memory in MiB."""
     program = os.path.abspath(os.path.join(arguments.build, "examples", "c", "fashion-mnist"))
-    modules = os.path.abspath(os.path.join(arguments.build, "examples", "vala"))
-    environment = dict(os.environ, LP_MODULE_PATH=os.pathsep.join(filter(None, [modules, os.environ.get("LP_MODULE_PATH")])))
     epochs, part = (1, "0.1") if arguments.quick else (arguments.epochs, "1")
     command = [program, precision, str(epochs), "1", os.path.abspath(arguments.folder), part]
 
-    process = subprocess.Popen(command, cwd=arguments.output, env=environment, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=arguments.output, env=environment(arguments), stdout=subprocess.PIPE, text=True)
     output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
@@ -115,7 +128,7 @@ def main():
     started = time.monotonic()
     os.makedirs(arguments.output, exist_ok=True)
     curves, rows = {}, []
-    for precision in PRECISIONS:
+    for precision in all_precisions(arguments) if arguments.all else PRECISIONS:
         figures, memory = train(precision, arguments)
         curves[precision] = read_curve(newest_metrics(precision, arguments.output))
         rows.append([precision, figures["plugin"], figures["trainer"], figures["storage"], figures["bytes"],
@@ -125,6 +138,9 @@ def main():
     print_row([name for name, _ in COLUMNS])
     for row in rows:
         print_row(row)
+    if arguments.all:
+        print("\nnf4, fp4 and int8 freeze the weights of linear layers: here only the others learn; they are meant for adapters on a "
+              "trained net.")
     write_csv(curves, os.path.join(arguments.output, "curves.csv"))
     write_svg(curves, os.path.join(arguments.output, "curves.svg"))
     print(f"\nCurves: {arguments.output}/curves.csv and {arguments.output}/curves.svg. "

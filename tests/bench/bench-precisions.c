@@ -1,5 +1,5 @@
-/* Steps of an MLP 1024-4096-4096-1024 on a batch of 1024: everything trained in f32, and frozen in 4 bits with adapters of rank 16.
- * bench-quantized [ROUNDS]: the two take turns; one JSON object per figure. */
+/* Steps of an MLP 1024-4096-4096-1024 on a batch of 1024 with AdamW, once per precision: bench-precisions ROUNDS PRECISION…
+ * They take turns. Precisions that freeze the weights train adapters of rank 16. One JSON object per precision. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +8,14 @@
 
 #define BATCH 1024
 #define MAX_ROUNDS 100
+#define MAX_SIDES 16
 
 typedef struct
 {
   LpModule          *net;
   LpPrecisionPlugin *plugin;
   LpOptimizer       *optimizer;
+  GPtrArray         *optimizers;
   double             seconds[MAX_ROUNDS];
   gint64             used, peak;     /* bytes of tensors: before a step, and at most in one */
 } Side;
@@ -41,17 +43,27 @@ net_new (void)
   return net;
 }
 
+/* Whether a precision freezes what it converts. */
+static gboolean
+freezes (LpPrecisionPlugin *plugin)
+{
+  g_autofree char *precision = lp_precision_plugin_dup_precision (plugin);
+
+  return LP_IS_QUANTIZED_PRECISION_PLUGIN (plugin) && !g_str_equal (precision, "int8-training");
+}
+
 static void
 side_init (Side       *self,
            const char *precision)
 {
   g_autoptr (GPtrArray) parameters = NULL;
   g_autoptr (GError) error = NULL;
-  const gboolean frozen = !g_str_equal (precision, "32-true");
+  gboolean frozen;
 
   self->net = net_new ();
   self->plugin = lp_precision_registry_create (lp_precision_registry_get_default (), precision, NULL, &error);
   fail_if (error);
+  frozen = freezes (self->plugin);
   if (frozen)
     lp_lora_linear_adapt (self->net, NULL, 16, 32, 0, &error);
   fail_if (error);
@@ -59,6 +71,10 @@ side_init (Side       *self,
   fail_if (error);
   parameters = frozen ? lp_lora_linear_dup_adapters (self->net) : lp_module_dup_parameters (self->net);
   self->optimizer = lp_adamw_new (parameters, 1e-4);
+  self->optimizers = g_ptr_array_new ();
+  g_ptr_array_add (self->optimizers, self->optimizer);
+  lp_precision_plugin_convert_optimizer (self->plugin, self->optimizer, &error);
+  fail_if (error);
 }
 
 static void
@@ -67,20 +83,30 @@ step (Side     *self,
       LpTensor *target)
 {
   g_autoptr (GError) error = NULL;
+  g_autoptr (LpTensor) input = lp_precision_plugin_convert_input (self->plugin, x, &error);
+  g_autoptr (LpTensor) wanted = lp_precision_plugin_convert_input (self->plugin, target, &error);
   g_autoptr (LpTensor) y = NULL;
   g_autoptr (LpTensor) loss = NULL;
+  g_autoptr (LpTensor) scaled = NULL;
 
+  fail_if (error);
   lp_precision_plugin_push_scope (self->plugin, &error);
   fail_if (error);
-  y = lp_module_forward (self->net, x, &error);
-  loss = y != NULL ? lp_tensor_mse_loss (y, target, LP_REDUCTION_MEAN, &error) : NULL;
+  y = lp_module_forward (self->net, input, &error);
+  loss = y != NULL ? lp_tensor_mse_loss (y, wanted, LP_REDUCTION_MEAN, &error) : NULL;
   lp_precision_plugin_pop_scope (self->plugin);
   fail_if (error);
   lp_optimizer_zero_grad (self->optimizer, &error);
   fail_if (error);
-  lp_tensor_backward (loss, NULL, &error);
+  scaled = lp_precision_plugin_scale_loss (self->plugin, loss, &error);
   fail_if (error);
-  lp_optimizer_step (self->optimizer, NULL, &error);
+  lp_precision_plugin_backward (self->plugin, scaled, self->optimizers, &error);
+  fail_if (error);
+  lp_precision_plugin_unscale_gradients (self->plugin, self->optimizer, &error);
+  fail_if (error);
+  lp_precision_plugin_optimizer_step (self->plugin, self->optimizer, NULL, &error);
+  fail_if (error);
+  lp_precision_plugin_end_step (self->plugin, &error);
   fail_if (error);
 }
 
@@ -110,19 +136,19 @@ int
 main (int   argc,
       char *argv[])
 {
-  static const char *const names[] = { "32-true", "nf4" };
   const int n_rounds = argc > 1 ? CLAMP (atoi (argv[1]), 1, MAX_ROUNDS) : 5;
+  const int n_sides = CLAMP (argc - 2, 0, MAX_SIDES);
   const gint64 dims[] = { BATCH, 1024 };
   LpDevice *device = lp_device_get_default ();
   g_autoptr (LpTensor) x = lp_tensor_normal (dims, 2, 0, 1, lp_dtype_f32 (), NULL, NULL);
   g_autoptr (LpTensor) target = lp_tensor_normal (dims, 2, 0, 1, lp_dtype_f32 (), NULL, NULL);
-  Side sides[2] = { { NULL } };
+  Side sides[MAX_SIDES] = { { NULL } };
 
-  for (int s = 0; s < 2; s++)
+  for (int s = 0; s < n_sides; s++)
     {
       const gint64 before = lp_device_get_used_bytes (device);
 
-      side_init (&sides[s], names[s]);
+      side_init (&sides[s], argv[2 + s]);
       step (&sides[s], x, target);
       sides[s].used = lp_device_get_used_bytes (device) - before;
       lp_device_reset_peak_bytes (device);
@@ -130,18 +156,18 @@ main (int   argc,
       sides[s].peak = lp_device_get_peak_bytes (device) - before;
     }
   for (int r = 0; r < n_rounds; r++)
-    for (int s = 0; s < 2; s++)
+    for (int s = 0; s < n_sides; s++)
       {
         const gint64 started = g_get_monotonic_time ();
 
         step (&sides[s], x, target);
         sides[s].seconds[r] = (double) (g_get_monotonic_time () - started) * 1e-6;
       }
-  for (int s = 0; s < 2; s++)
+  for (int s = 0; s < n_sides; s++)
     {
       qsort (sides[s].seconds, n_rounds, sizeof (double), compare);
       printf ("{\"name\": \"%s\", \"seconds\": %.4f, \"weights\": %" G_GINT64_FORMAT ", \"used\": %" G_GINT64_FORMAT ", \"peak\": %"
-              G_GINT64_FORMAT "}\n", names[s], sides[s].seconds[n_rounds / 2], weight_bytes (sides[s].net), sides[s].used, sides[s].peak);
+              G_GINT64_FORMAT "}\n", argv[2 + s], sides[s].seconds[n_rounds / 2], weight_bytes (sides[s].net), sides[s].used, sides[s].peak);
     }
 
   return 0;
