@@ -152,12 +152,19 @@ lp_param_group_init (LpParamGroup *self)
   self->lr = self->base_lr = 1e-3;
 }
 
+/* A frozen weight in few bits would cost a master and moments many times its own size. */
+static gboolean
+is_trainable (LpTensor *parameter)
+{
+  return lp_tensor_get_requires_grad (parameter) || lp_dtype_is_native (lp_tensor_get_dtype (parameter));
+}
+
 /**
  * lp_param_group_new:
  * @parameters: (element-type LpTensor): parameters
  * @lr: the learning rate
  *
- * Creates a group without weight decay.
+ * Creates a group without weight decay. Parameters that are frozen and stored in an encoded dtype are left out.
  *
  * Returns: (transfer full): the group
  */
@@ -172,7 +179,8 @@ lp_param_group_new (GPtrArray *parameters,
   self = g_object_new (LP_TYPE_PARAM_GROUP, NULL);
   self->lr = self->base_lr = lr;
   for (guint i = 0; i < parameters->len; i++)
-    g_ptr_array_add (self->parameters, g_object_ref (g_ptr_array_index (parameters, i)));
+    if (is_trainable (g_ptr_array_index (parameters, i)))
+      g_ptr_array_add (self->parameters, g_object_ref (g_ptr_array_index (parameters, i)));
 
   return self;
 }

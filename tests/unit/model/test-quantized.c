@@ -430,6 +430,26 @@ test_memory (void)
   g_assert_cmpint (lp_tensor_get_n_bytes (lp_module_lookup_parameter (net, "0.weight")), <=, (gint64) (0.15 * (double) before));
 }
 
+/* An optimizer of everything holds nothing for what is frozen in few bits. */
+static void
+test_optimizer (void)
+{
+  g_autoptr (LpModule) net = net_new (64, 32, 16);
+  g_autoptr (LpPrecisionPlugin) plugin = plugin_new ("nf4");
+  g_autoptr (GPtrArray) parameters = NULL;
+  g_autoptr (GPtrArray) kept = NULL;
+  g_autoptr (LpOptimizer) optimizer = NULL;
+
+  g_assert_true (lp_precision_plugin_convert_module (plugin, net, NULL));
+  parameters = lp_module_dup_parameters (net);
+  g_assert_cmpuint (parameters->len, ==, 4);
+  optimizer = lp_adamw_new (parameters, 1e-3);
+  kept = lp_param_group_dup_parameters (lp_optimizer_get_group (optimizer, 0));
+  for (guint i = 0; i < kept->len; i++)
+    g_assert_true (lp_dtype_is_native (lp_tensor_get_dtype (g_ptr_array_index (kept, i))));
+  g_assert_cmpuint (kept->len, ==, 2);
+}
+
 static void
 check_same (LpTensorDict *a,
             LpTensorDict *b,
@@ -538,6 +558,7 @@ main (int   argc,
   g_test_add_func ("/quantized/int8-training", test_int8_training);
   g_test_add_func ("/quantized/training", test_training);
   g_test_add_func ("/quantized/memory", test_memory);
+  g_test_add_func ("/quantized/optimizer", test_optimizer);
   g_test_add_func ("/quantized/bitsandbytes", test_bitsandbytes);
   g_test_add_func ("/quantized/bitsandbytes-codes", test_bitsandbytes_codes);
 
