@@ -51,6 +51,19 @@ def the_vala_module_is_found_by_name_from_all_languages():
     assert int(result["bytes"]) <= 0.2 * 4 * 1568 * 128, result
 
 
+def adapters_on_a_trained_net_are_alike_in_c_vala_and_python():
+    programs = {
+        "c": [os.path.join(BUILD, "examples/c/lora")],
+        "vala": [os.path.join(BUILD, "examples/vala/lora-vala")],
+        "python": ["/usr/bin/python3", os.path.join(SOURCE, "examples/python/lora.py")],
+    }
+    lines = {name: run(program + ["nf4", "1", "3", DATA, "0.02", "1"]).splitlines()[-1] for name, program in programs.items()}
+    assert len(set(lines.values())) == 1, lines
+    result = dict(re.findall(r"(\w+)=(\S+)", lines["c"]))
+    assert result["storage"] == "nf4" and int(result["bytes"]) <= 0.15 * int(result["of"]), result
+    assert float(result["trained"]) > 0.3 and float(result["tuned"]) > 0.3, result
+
+
 def python_program_brings_its_own_precision():
     assert "trainer=python-int4 storage=python-int4 bytes=1280 of 8192" in run(
         ["/usr/bin/python3", os.path.join(SOURCE, "examples/python/int4-plugin.py")])
@@ -94,5 +107,6 @@ CHECKS = [an_unknown_precision_lists_near_names, the_program_lists_precisions, t
 if shutil.which("gjs"):
     CHECKS.append(js_program_brings_its_own_precision)
 if os.path.isdir(DATA):
-    CHECKS += [all_languages_train_alike, the_vala_module_is_found_by_name_from_all_languages]
+    CHECKS += [all_languages_train_alike, the_vala_module_is_found_by_name_from_all_languages,
+               adapters_on_a_trained_net_are_alike_in_c_vala_and_python]
 tap.run(CHECKS)
