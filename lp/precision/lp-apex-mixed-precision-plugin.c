@@ -399,7 +399,8 @@ lp_apex_mixed_precision_plugin_optimizer_step (LpPrecisionPlugin  *self,
     return lp_optimizer_step (optimizer, closure, error);
 
   g_set_error_literal (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER,
-                       "An optimizer that computes its gradients again can't be used with a loss scale");
+                       "An optimizer that computes its gradients again can't be used with a loss scale: use a precision that "
+                       "scales nothing, such as bf16-mixed or apex's O0");
   return LP_STEP_FAILED;
 }
 

@@ -218,7 +218,8 @@ lp_grad_scaler_step (LpGradScaler   *self,
   if (!self->enabled)
     return lp_optimizer_step (optimizer, closure, error);
   if (closure != NULL)
-    return _lp_grad_scaler_fail (error, "An optimizer that computes its gradients again can't be used with a gradient scaler");
+    return _lp_grad_scaler_fail (error, "An optimizer that computes its gradients again can't be used with a gradient scaler: use a "
+                                        "precision that scales nothing, such as bf16-mixed");
 
   record = get_record (self, optimizer);
   if (record != NULL && record->stage == LP_SCALER_STEPPED)

@@ -332,6 +332,16 @@ lp_grad_scaler_new_full (double    init_scale,
   return lp_grad_scaler_check (self, error) ? g_steal_pointer (&self) : NULL;
 }
 
+static gboolean
+refuse (GError     **error,
+        const char  *what,
+        const char  *range,
+        double       value)
+{
+  g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER, "The %s of a gradient scaler is %s, not %g", what, range, value);
+  return FALSE;
+}
+
 /**
  * lp_grad_scaler_check:
  * @self: a scaler
@@ -348,15 +358,17 @@ lp_grad_scaler_check (LpGradScaler  *self,
   g_return_val_if_fail (LP_IS_GRAD_SCALER (self), FALSE);
 
   if (!(self->init_scale > 0 && isfinite ((float) self->init_scale)))
-    return _lp_grad_scaler_fail (error, "The initial scale of a gradient scaler is above 0 and fits in f32");
+    return refuse (error, "initial scale", "above 0 and fits in f32", self->init_scale);
   if (!(self->growth_factor > 1 && isfinite (self->growth_factor)))
-    return _lp_grad_scaler_fail (error, "The growth factor of a gradient scaler is above 1");
+    return refuse (error, "growth factor", "above 1", self->growth_factor);
   if (!(self->backoff_factor > 0 && self->backoff_factor < 1))
-    return _lp_grad_scaler_fail (error, "The backoff factor of a gradient scaler is between 0 and 1");
-  if (self->growth_interval < 1 || self->hysteresis < 1)
-    return _lp_grad_scaler_fail (error, "The growth interval and the hysteresis of a gradient scaler are at least 1");
+    return refuse (error, "backoff factor", "between 0 and 1", self->backoff_factor);
+  if (self->growth_interval < 1)
+    return refuse (error, "growth interval", "at least 1", self->growth_interval);
+  if (self->hysteresis < 1)
+    return refuse (error, "hysteresis", "at least 1", self->hysteresis);
   if (!(self->min_scale >= 0 && self->min_scale <= self->init_scale && self->init_scale <= self->max_scale))
-    return _lp_grad_scaler_fail (error, "The initial scale of a gradient scaler lies between its min-scale and its max-scale");
+    return refuse (error, "initial scale", "from its min-scale to its max-scale", self->init_scale);
 
   return TRUE;
 }
