@@ -11,6 +11,7 @@ typedef struct
   LpTensor  *grad_scale;
   LpTensor  *found_inf;
   LpTensor  *clip_coefficient;
+  guint      stream;        /* place in its run */
   gint64     step_count;
   gint64     n_skipped;
   LpStepResult last_result;
@@ -38,6 +39,9 @@ gboolean         _lp_optimizer_multiply      (LpOptimizer *self, LpTensor *facto
 
 /* Adds the parameters as the first group; what is wrong with them is reported later. */
 void             _lp_optimizer_take_group    (LpOptimizer *self, LpParamGroup *group);
+
+/* Its place in the run: optimizers at different ones round by different random numbers, at the same one by the same. */
+void             _lp_optimizer_set_stream    (LpOptimizer *self, guint stream);
 
 /* The part of the fused arguments that all optimizers share. */
 gboolean         _lp_optimizer_fill_args     (LpOptimizer *self, LpParamGroup *group, guint index, guint n_moments,

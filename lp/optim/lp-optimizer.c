@@ -246,9 +246,21 @@ lp_optimizer_add_group (LpOptimizer   *self,
       return FALSE;
 
   group->index = _lp_optimizer_get_data (self)->groups->len;
+  group->stream = _lp_optimizer_get_data (self)->stream;
   g_ptr_array_add (_lp_optimizer_get_data (self)->groups, g_object_ref (group));
 
   return TRUE;
+}
+
+void
+_lp_optimizer_set_stream (LpOptimizer *self,
+                          guint        stream)
+{
+  LpOptimizerData *data = _lp_optimizer_get_data (self);
+
+  data->stream = stream & 0x7fff;
+  for (guint i = 0; i < data->groups->len; i++)
+    ((LpParamGroup *) g_ptr_array_index (data->groups, i))->stream = data->stream;
 }
 
 void

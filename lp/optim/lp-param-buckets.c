@@ -375,7 +375,7 @@ _lp_param_group_get_random (LpParamGroup *self,
   LpRandomPoint random = { 0 };
 
   random.seed = lp_generator_get_seed (lp_generator_get_default ());
-  random.stream = ((guint64) 1 << 63) | ((guint64) self->index << 32) | index;
+  random.stream = ((guint64) 1 << 63) | ((guint64) self->stream << 48) | ((guint64) (self->index & 0xffff) << 32) | index;
   random.offset = (guint64) slot->step * ((slot->n + 3) / 4);
 
   return random;

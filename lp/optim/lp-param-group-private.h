@@ -43,6 +43,7 @@ struct _LpParamGroup
   LpDType   *master_dtype;
   gboolean   stochastic_rounding;
   guint      index;     /* in its optimizer */
+  guint      stream;    /* of its optimizer in the run */
 
   GArray    *slots;     /* LpParamSlot; NULL until prepared */
   GArray    *buckets;   /* LpParamBucket */
@@ -61,7 +62,8 @@ LpTensor    *_lp_param_group_get_moment  (LpParamGroup *self, guint bucket, guin
 /* The part of a parameter in it, as a tensor of the parameter's shape. */
 LpTensor    *_lp_param_group_view_moment (LpParamGroup *self, LpParamSlot *slot, LpTensor *flat);
 
-/* Where the random numbers for the next rounding of a parameter are: a stream per parameter, an offset per step. */
+/* Where the random numbers for the next rounding of a parameter are: a stream per optimizer of a run, group and parameter, an
+ * offset per step. */
 LpRandomPoint _lp_param_group_get_random (LpParamGroup *self, LpParamSlot *slot, guint index);
 /* Writes the master of @slot back to the stored weight. */
 gboolean     _lp_param_group_store       (LpParamGroup *self, LpParamSlot *slot, guint index, GError **error);

@@ -1,6 +1,7 @@
 #include <lp/trainer/lp-fabric-private.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/optim/lp-optimizer-private.h>
 #include <lp/parallel/lp-single-strategy.h>
 
 /**
@@ -504,6 +505,7 @@ lp_fabric_setup_optimizer (LpFabric *self,
       !lp_precision_plugin_convert_optimizer (self->plugin, optimizer, error))
     return FALSE;
 
+  _lp_optimizer_set_stream (optimizer, self->optimizers->len);
   g_ptr_array_add (self->optimizers, g_object_ref (optimizer));
   return TRUE;
 }

@@ -34,6 +34,19 @@ save_loops (LpTrainer  *self,
   return _lp_log_save (&run->log, state, error) ? g_steal_pointer (&state) : NULL;
 }
 
+/* Plugins that report the same may store differently: levels of apex, options. */
+static char *
+describe_storage (LpPrecisionPlugin *plugin)
+{
+  g_autoptr (LpPrecisionTraits) traits = lp_precision_plugin_dup_traits (plugin, NULL);
+
+  if (traits == NULL)
+    return g_strdup ("?");
+
+  return g_strdup_printf ("weights in %s, masters in %s", lp_precision_traits_get_storage (traits),
+                          lp_precision_traits_get_master (traits));
+}
+
 /* What the plugin needs, and for people: what it was. */
 static gboolean
 save_plugin (LpTrainer     *self,
@@ -43,6 +56,7 @@ save_plugin (LpTrainer     *self,
   g_autoptr (LpPrecisionPlugin) plugin = _lp_precision_slot_dup_plugin (&self->precision);
   g_autofree char *id = lp_precision_plugin_dup_state_id (plugin);
   g_autofree char *precision = lp_trainer_dup_precision (self);
+  g_autofree char *stores = describe_storage (plugin);
   LpState *state = lp_precision_plugin_save_state (plugin, error);
   LpState *about;
 
@@ -53,6 +67,7 @@ save_plugin (LpTrainer     *self,
   about = lp_state_new ();
   lp_state_set_value (about, "plugin", g_variant_new_string (id));
   lp_state_set_value (about, "precision", g_variant_new_string (precision != NULL ? precision : ""));
+  lp_state_set_value (about, "stores", g_variant_new_string (stores));
   _lp_checkpoint_add (checkpoint, "precision", about);
 
   return TRUE;
@@ -440,14 +455,17 @@ tell_about_precision (LpTrainer    *self,
   LpState *about = _lp_checkpoint_lookup (checkpoint, "precision");
   g_autofree char *former_id = dup_string (about, "plugin");
   g_autofree char *former = dup_string (about, "precision");
+  g_autofree char *stored = dup_string (about, "stores");
   g_autofree char *id = lp_precision_plugin_dup_state_id (self->run.plugin);
   g_autofree char *precision = lp_trainer_dup_precision (self);
+  g_autofree char *stores = describe_storage (self->run.plugin);
 
-  if (former == NULL || (g_strcmp0 (former_id, id) == 0 && g_strcmp0 (former, precision) == 0))
+  if (former == NULL || (g_strcmp0 (former_id, id) == 0 && g_strcmp0 (former, precision) == 0 &&
+                         (stored == NULL || g_str_equal (stored, stores))))
     return;
 
-  g_message ("%s: it was saved under %s (%s), and the run goes on under %s (%s)", path, former,
-             former_id != NULL ? former_id : "?", precision, id);
+  g_message ("%s: it was saved under %s (%s%s%s), and the run goes on under %s (%s, %s)", path, former,
+             former_id != NULL ? former_id : "?", stored != NULL ? ", " : "", stored != NULL ? stored : "", precision, id, stores);
 }
 
 /* What of another precision can't be used is told by the plugin and left alone: the run then starts with fresh state. */

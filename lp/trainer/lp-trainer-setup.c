@@ -6,6 +6,7 @@
 
 #include <lp/core/lp-error.h>
 #include <lp/core/lp-random.h>
+#include <lp/optim/lp-optimizer-private.h>
 #include <lp/trainer/lp-early-stopping.h>
 #include <lp/trainer/lp-model-checkpoint.h>
 #include <lp/trainer/lp-progress-bar.h>
@@ -322,6 +323,7 @@ configure_optimizers (LpTrainer  *self,
     {
       LpOptimizer *optimizer = lp_optimizer_config_get_optimizer (run->config, i);
 
+      _lp_optimizer_set_stream (optimizer, i);
       g_ptr_array_add (run->optimizers, g_object_ref (optimizer));
       lp_precision_context_add_optimizer (run->context, optimizer);
     }

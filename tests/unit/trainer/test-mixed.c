@@ -570,7 +570,12 @@ reports_the_same (guint i,
   g_autoptr (LpPrecisionPlugin) plugin_a = lp_trainer_dup_precision_plugin (a);
   g_autoptr (LpPrecisionPlugin) plugin_b = lp_trainer_dup_precision_plugin (b);
 
-  return G_OBJECT_TYPE (plugin_a) == G_OBJECT_TYPE (plugin_b) && g_str_equal (of_a, of_b);
+  g_autoptr (LpPrecisionTraits) traits_a = lp_precision_plugin_dup_traits (plugin_a, NULL);
+  g_autoptr (LpPrecisionTraits) traits_b = lp_precision_plugin_dup_traits (plugin_b, NULL);
+
+  return G_OBJECT_TYPE (plugin_a) == G_OBJECT_TYPE (plugin_b) && g_str_equal (of_a, of_b) &&
+         g_str_equal (lp_precision_traits_get_storage (traits_a), lp_precision_traits_get_storage (traits_b)) &&
+         g_str_equal (lp_precision_traits_get_master (traits_a), lp_precision_traits_get_master (traits_b));
 }
 
 /* A run under one precision, resumed under another: weights come over, and what is dropped is told. */
