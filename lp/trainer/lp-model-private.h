@@ -5,5 +5,6 @@
 G_BEGIN_DECLS
 
 void _lp_model_class_init_hooks (LpModelClass *klass);
+void _lp_model_class_init_returning_hooks (LpModelClass *klass);
 
 G_END_DECLS

@@ -170,6 +170,7 @@ lp_model_class_init (LpModelClass *klass)
   klass->configure_gradient_clipping = lp_model_real_configure_gradient_clipping;
   klass->transfer_batch = lp_model_real_transfer_batch;
   _lp_model_class_init_hooks (klass);
+  _lp_model_class_init_returning_hooks (klass);
 
   /**
    * LpModel:automatic-optimization:

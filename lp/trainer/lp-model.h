@@ -28,6 +28,9 @@ G_DECLARE_DERIVABLE_TYPE (LpModel, lp_model, LP, MODEL, LpModule)
  * @configure_model: builds what the constructor left out, under the precision's dtype
  * @configure_gradient_clipping: clips the gradients of an optimizer; the default asks the precision
  * @transfer_batch: brings a batch to the device
+ * @on_before_batch_transfer: called before a batch is brought to the device; gives the batch to go on with
+ * @on_after_batch_transfer: called when a batch was brought to the device; gives the batch to go on with
+ * @configure_callbacks: callbacks that join the trainer's, in the place of those of the very same class
  * @setup: called when an entry point starts, before anything else
  * @teardown: called when an entry point ends, whatever the outcome
  * @on_fit_start: called when a fit starts
@@ -98,6 +101,14 @@ struct _LpModelClass
                                LpBatch *batch,
                                LpDevice *device,
                                GError **error);
+  LpBatch *(* on_before_batch_transfer) (LpModel *self,
+                                         LpBatch *batch,
+                                         GError **error);
+  LpBatch *(* on_after_batch_transfer) (LpModel *self,
+                                        LpBatch *batch,
+                                        GError **error);
+  GPtrArray *(* configure_callbacks) (LpModel *self,
+                                      GError **error);
 
   void (* setup) (LpModel *self,
                   LpStage stage,
@@ -236,6 +247,17 @@ LpBatch *lp_model_transfer_batch (LpModel *self,
                                   LpBatch *batch,
                                   LpDevice *device,
                                   GError **error);
+LP_AVAILABLE_IN_ALL
+LpBatch *lp_model_on_before_batch_transfer (LpModel *self,
+                                            LpBatch *batch,
+                                            GError **error);
+LP_AVAILABLE_IN_ALL
+LpBatch *lp_model_on_after_batch_transfer (LpModel *self,
+                                           LpBatch *batch,
+                                           GError **error);
+LP_AVAILABLE_IN_ALL
+GPtrArray *lp_model_configure_callbacks (LpModel *self,
+                                         GError **error);
 LP_AVAILABLE_IN_ALL
 void lp_model_setup (LpModel *self,
                      LpStage stage,

@@ -78,6 +78,32 @@ get_pass (LpCallback *callback)
   return LP_IS_EARLY_STOPPING (callback) ? 1 : 0;
 }
 
+static void
+remove_callbacks_of_type (LpTrainer *self,
+                          GType      type)
+{
+  for (guint i = self->callbacks->len; i-- > 0; )
+    if (G_OBJECT_TYPE (g_ptr_array_index (self->callbacks, i)) == type)
+      g_ptr_array_remove_index (self->callbacks, i);
+}
+
+static gboolean
+join_callbacks_of_model (LpTrainer  *self,
+                         GError    **error)
+{
+  g_autoptr (GPtrArray) callbacks = lp_model_configure_callbacks (self->run.model, error);
+
+  if (callbacks == NULL)
+    return FALSE;
+
+  for (guint i = 0; i < callbacks->len; i++)
+    remove_callbacks_of_type (self, G_OBJECT_TYPE (g_ptr_array_index (callbacks, i)));
+  for (guint i = 0; i < callbacks->len; i++)
+    g_ptr_array_add (self->callbacks, g_ptr_array_index (callbacks, i));
+
+  return TRUE;
+}
+
 /* What takes part, in the order in which it is called; a trial has neither early stopping nor checkpoints. */
 static gboolean
 collect_callbacks (LpTrainer  *self,
@@ -86,7 +112,7 @@ collect_callbacks (LpTrainer  *self,
   LpRun *run = &self->run;
   gboolean trial = self->settings.fast_dev_run > 0;
 
-  if (!add_default_callbacks (self, error))
+  if (!join_callbacks_of_model (self, error) || !add_default_callbacks (self, error))
     return FALSE;
 
   g_clear_pointer (&run->callback_array, g_ptr_array_unref);

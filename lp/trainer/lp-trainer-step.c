@@ -20,9 +20,12 @@ _lp_trainer_prepare_batch (LpTrainer  *self,
                            LpBatch    *batch,
                            GError    **error)
 {
+  LpModel *model = self->run.model;
   g_autoptr (LpBatch) converted = _lp_precision_convert_batch (self->run.plugin, batch, error);
+  g_autoptr (LpBatch) ready = converted != NULL ? lp_model_on_before_batch_transfer (model, converted, error) : NULL;
+  g_autoptr (LpBatch) there = ready != NULL ? lp_model_transfer_batch (model, ready, self->run.device, error) : NULL;
 
-  return converted != NULL ? lp_model_transfer_batch (self->run.model, converted, self->run.device, error) : NULL;
+  return there != NULL ? lp_model_on_after_batch_transfer (model, there, error) : NULL;
 }
 
 static LpTensor *

@@ -504,6 +504,25 @@ const subclasses = {
         const wrong = subclass(Net, {vfunc_configure_optimizers: () => Lp.Linear.new(2, 2)});
         expectError(Lp.Error, Lp.Error.SUBCLASS, () => fit(new wrong()));
     },
+    'model-hooks'() {
+        const calls = [];
+        const Watch = subclass(Lp.Callback, {vfunc_on_train_batch_end: () => calls.push('watched')});
+        const hooks = subclass(Net, {
+            vfunc_on_before_batch_transfer(batch) {
+                calls.push('before');
+                return Lp.Batch.new_pair(batch.get_tensor(0).mul(0), batch.get_tensor(1));
+            },
+            vfunc_on_after_batch_transfer(batch) {
+                calls.push(`after ${batch.get_tensor(0).abs().sum().item()}`);
+                return batch;
+            },
+            vfunc_configure_callbacks: () => [new Watch()],
+        });
+        fit(new hooks(), {max_steps: 2, callbacks: [new Watch()]});
+        assertEqual(calls, ['before', 'after 0', 'watched', 'before', 'after 0', 'watched']);
+        const wrong = subclass(Net, {vfunc_on_before_batch_transfer: () => null});
+        expectError(Lp.Error, Lp.Error.SUBCLASS, () => fit(new wrong()), 'on_before_batch_transfer');
+    },
     'callback'() {
         const calls = [];
         const callback = new (subclass(Lp.Callback, {

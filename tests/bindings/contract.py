@@ -554,6 +554,35 @@ def subclass_model_broken():
     expect_error(Lp.Error.SUBCLASS, fit, wrong())
 
 
+def subclass_model_hooks():
+    calls = []
+    watch = subclass(Lp.Callback, do_on_train_batch_end=lambda self, *args: calls.append(self.name))
+
+    def before(self, batch):
+        calls.append('before')
+        return Lp.Batch.new_pair(batch[0] * 0, batch[1])
+
+    def after(self, batch):
+        calls.append(f'after {batch[0].abs().sum().item():g}')
+        return batch
+
+    def callbacks(self):
+        mine = watch()
+        mine.name = 'model'
+        return [mine]
+
+    trainers = watch()
+    trainers.name = 'trainer'
+    trainer = fit(subclass(Net, do_on_before_batch_transfer=before, do_on_after_batch_transfer=after,
+                           do_configure_callbacks=callbacks)(), max_steps=2, callbacks=[trainers])
+    assert calls == ['before', 'after 0', 'model'] * 2, calls
+    assert [callback.name for callback in trainer.dup_callbacks() if isinstance(callback, watch)] == ['model']
+    for wrong in ({'do_on_before_batch_transfer': lambda self, batch: None},
+                  {'do_on_after_batch_transfer': lambda self, batch: None},
+                  {'do_configure_callbacks': lambda self: [Lp.Linear(2, 2)]}):
+        expect_error(Lp.Error.SUBCLASS, fit, subclass(Net, **wrong)(), mentions=next(iter(wrong))[3:])
+
+
 def subclass_callback():
     calls = []
     callback = subclass(Lp.Callback,

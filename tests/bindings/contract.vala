@@ -493,6 +493,7 @@ class Squares : Lp.Dataset {
 
 class Net : Lp.Model {
     public double[] losses = {};
+    public string calls = "";
     public string mode = "";
     Lp.Module layer = new Lp.Linear (4, 2);
 
@@ -514,6 +515,26 @@ class Net : Lp.Model {
         var loss = forward (batch.get_tensor (0)).cross_entropy (batch.get_tensor (1));
         losses += loss.get_item ();
         return loss;
+    }
+
+    public override Lp.Batch on_before_batch_transfer (Lp.Batch batch) throws GLib.Error {
+        if (mode != "hooks")
+            return base.on_before_batch_transfer (batch);
+        calls += "before ";
+        return new Lp.Batch.pair (batch.get_tensor (0).scale (0), batch.get_tensor (1));
+    }
+
+    public override Lp.Batch on_after_batch_transfer (Lp.Batch batch) throws GLib.Error {
+        if (mode == "hooks")
+            calls += "after %g ".printf (batch.get_tensor (0).select (0, 0).select (0, 0).get_item ());
+        return batch;
+    }
+
+    public override GenericArray<Lp.Callback> configure_callbacks () throws GLib.Error {
+        var callbacks = new GenericArray<Lp.Callback> ();
+        if (mode == "hooks")
+            callbacks.add (new Watch () { mode = "model" });
+        return callbacks;
     }
 
     public override Object configure_optimizers () throws GLib.Error {
@@ -633,6 +654,12 @@ void subclass_check (string what) throws GLib.Error {
         expect (new Lp.Error.NOT_FINITE (""), "told by the model", () => fit (net));
         net.mode = "optimizer";
         expect (new Lp.Error.SUBCLASS (""), "Net", () => fit (net));
+        break;
+    case "model-hooks":
+        net.mode = "hooks";
+        fit (net, null, watch);
+        ensure (net.calls == "before after 0 before after 0 before after 0 ", net.calls);
+        ensure (watch.calls == "", watch.calls);
         break;
     case "callback":
         fit (net, null, watch);

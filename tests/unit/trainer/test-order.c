@@ -326,6 +326,61 @@ test_manual (gconstpointer precision)
   g_assert_error (error, LP_ERROR, LP_ERROR_CONFLICT);
 }
 
+static LpBatch *
+record_before_transfer (LpModel  *model,
+                        LpBatch  *batch,
+                        GError  **error)
+{
+  record ("before_transfer");
+  return g_object_ref (batch);
+}
+
+static LpBatch *
+record_after_transfer (LpModel  *model,
+                       LpBatch  *batch,
+                       GError  **error)
+{
+  record ("after_transfer");
+  return g_object_ref (batch);
+}
+
+static GPtrArray *
+one_callback (LpModel  *model,
+              GError  **error)
+{
+  GPtrArray *callbacks = g_ptr_array_new ();
+
+  g_ptr_array_add (callbacks, g_object_new (RECORDING_TYPE_CALLBACK, NULL));
+
+  return callbacks;
+}
+
+/* The model's callback takes the place of the trainer's, so that each event is there once, in each of two runs. */
+static void
+test_model_hooks (void)
+{
+  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (LpDataLoader) train = test_loader_new (4, 4, TRUE);
+  g_autoptr (LpTrainer) trainer = make_trainer ();
+  LpModelClass *klass = LP_MODEL_GET_CLASS (net);
+  LpModelClass former = *klass;
+
+  klass->on_before_batch_transfer = record_before_transfer;
+  klass->on_after_batch_transfer = record_after_transfer;
+  klass->configure_callbacks = one_callback;
+  for (int i = 0; i < 2; i++)
+    {
+      fit (trainer, net, train, NULL);
+      g_assert_cmpstr (events->str, ==,
+                       "attach convert_module fit[ train[ epoch[ "
+                       "convert_input before_transfer after_transfer batch[ zero_grad " BACKWARD
+                       "unscale on_before_optimizer_step step end_step ]batch "
+                       "]epoch ]train detach ]fit");
+      lp_trainer_set_max_epochs (trainer, 2);
+    }
+  *klass = former;
+}
+
 static void
 test_in_use (void)
 {
@@ -368,6 +423,7 @@ main (int   argc,
 
       g_test_add_data_func (path, names[i], test_manual);
     }
+  g_test_add_func ("/order/model-hooks", test_model_hooks);
   g_test_add_func ("/order/in-use", test_in_use);
 
   status = g_test_run ();

@@ -237,6 +237,24 @@ test_step (LpModel *model, LpBatch *batch, gint64 batch_idx, GError **error)
   return hook (error) ? former.test_step (model, batch, batch_idx, error) : NULL;
 }
 
+static LpBatch *
+before_transfer (LpModel *model, LpBatch *batch, GError **error)
+{
+  return hook (error) ? former.on_before_batch_transfer (model, batch, error) : NULL;
+}
+
+static LpBatch *
+after_transfer (LpModel *model, LpBatch *batch, GError **error)
+{
+  return hook (error) ? former.on_after_batch_transfer (model, batch, error) : NULL;
+}
+
+static GPtrArray *
+configure_callbacks (LpModel *model, GError **error)
+{
+  return hook (error) ? former.configure_callbacks (model, error) : NULL;
+}
+
 static GObject *
 configure_optimizers (LpModel *model, GError **error)
 {
@@ -253,6 +271,9 @@ make_steps_faulty (void)
   klass->validation_step = validation_step;
   klass->test_step = test_step;
   klass->configure_optimizers = configure_optimizers;
+  klass->on_before_batch_transfer = before_transfer;
+  klass->on_after_batch_transfer = after_transfer;
+  klass->configure_callbacks = configure_callbacks;
 }
 
 /* What the thread has. */
