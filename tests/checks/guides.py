@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The programs in the guides build, run, and print what the guide says, in every language."""
 
+import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -100,9 +102,40 @@ def modules_are_found_by_name():
     assert names == ["int4-vala", "int4-c"], shown
 
 
+def rows(heading):
+    """{first cell: other cells} of the tables under a heading of the other guide; the names of precisions stand in backquotes."""
+    with open(os.path.join(SOURCE, "doc", "which-precision.md"), encoding="utf-8") as file:
+        section = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", file.read(), re.MULTILINE | re.DOTALL).group(1)
+    cells = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("| `")]
+    return {row[0]: row[1:] for row in cells}
+
+
+def figures(*names):
+    result = {}
+    for name in names:
+        with open(os.path.join(SOURCE, "tests", "bench", "results", name), encoding="utf-8") as file:
+            result.update({figure["name"]: figure for figure in json.load(file)["figures"]})
+    return result
+
+
+def tables_hold_what_was_measured():
+    accuracy = figures("accuracy.json", "accuracy-lora.json")
+    for name, says in rows("Accuracy").items():
+        figure = accuracy[f"accuracy {name}"]
+        measured = [f"{figure['value']:.2f}", f"{figure['difference']:+.2f}", f"{figure['standard_error']:.2f}"]
+        measured += [f"{statistics.mean(figure[key]):.2f}" for key in ("trained", "stored") if key in figure]
+        assert says == measured, (name, says, measured)
+    steps = figures("precisions.json")
+    for name, says in rows("Memory and time").items():
+        step, peak = steps[f"precisions: step of {name}"], steps[f"precisions: tensors at most in a step of {name}"]
+        measured = [f"{peak['value'] / 1e6:.0f}", f"{peak['ratio']:.2f}", f"{step['value']:.0f}", f"{step['ratio']:.2f}"]
+        assert says == measured, (name, says, measured)
+
+
 try:
     write_programs()
     languages = [language for language in RUN if language != "js" or shutil.which("gjs")]
-    tap.run([check_language(language) for language in languages] + [modules_are_found_by_name])
+    tap.run([check_language(language) for language in languages] +
+            [modules_are_found_by_name, tables_hold_what_was_measured])
 finally:
     shutil.rmtree(WORK)
