@@ -16,7 +16,7 @@ G_BEGIN_DECLS
  * The number that a run-time module gives back from `lp_module_abi ()`, so that one that was built for another LP is
  * refused. It changes when class structures do.
  */
-#define LP_MODULE_ABI 2
+#define LP_MODULE_ABI 3
 
 #define LP_TYPE_REGISTRY_ENTRY (lp_registry_entry_get_type ())
 #define LP_TYPE_REGISTRY (lp_registry_get_type ())

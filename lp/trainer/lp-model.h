@@ -207,7 +207,7 @@ struct _LpModelClass
                                GError **error);
 
   /*< private >*/
-  gpointer padding[16];
+  gpointer padding[13];
 };
 
 LP_AVAILABLE_IN_ALL
