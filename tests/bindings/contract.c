@@ -19,7 +19,8 @@ GType recorder_get_type (void);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Recorder, g_object_unref)
 G_DEFINE_TYPE (Recorder, recorder, LP_TYPE_PRECISION_PLUGIN)
 
-#define PARENT LP_PRECISION_PLUGIN_CLASS (recorder_parent_class)
+/* Of whatever class it is a subclass. */
+#define PARENT LP_PRECISION_PLUGIN_CLASS (g_type_class_peek_parent (LP_PRECISION_PLUGIN_GET_CLASS (self)))
 
 static void
 recorder_init (Recorder *self)
@@ -162,7 +163,8 @@ invoke (const char         *name,
   g_autoptr (LpTensor) loss = NULL;
   g_autoptr (GPtrArray) weights = g_ptr_array_new ();
   g_autoptr (LpOptimizer) optimizer = NULL;
-  g_autoptr (LpModule) module = lp_linear_new (2, 2);
+  g_autoptr (LpModule) module = lp_linear_new (16, 16);
+  g_autofree char *id = lp_precision_plugin_dup_state_id (plugin);
   g_autoptr (LpState) saved = lp_state_new ();
   g_autoptr (GObject) object = NULL;
   g_autoptr (GPtrArray) none = g_ptr_array_new ();
@@ -172,7 +174,7 @@ invoke (const char         *name,
   loss = lp_tensor_sum (weight, NULL, 0, FALSE, NULL);
   g_ptr_array_add (weights, weight);
   optimizer = lp_sgd_new (weights, 0.1);
-  lp_state_set_value (saved, "plugin-id", g_variant_new_string (G_OBJECT_TYPE_NAME (plugin)));
+  lp_state_set_value (saved, "plugin-id", g_variant_new_string (id));
 
 #define CASE(called, call) \
   if (g_str_equal (name, called)) \
@@ -211,12 +213,41 @@ invoke (const char         *name,
   g_assert_not_reached ();
 }
 
-static Recorder *
-recorder_new (const char *target,
-              const char *mode)
+/* A subclass of the class behind @entry, or of the base class. */
+static GType
+recorder_type_of (LpRegistryEntry *entry)
 {
-  Recorder *self = g_object_new (recorder_get_type (), "precision", "contract", NULL);
+  GType parent = entry != NULL ? lp_registry_entry_get_gtype (entry) : LP_TYPE_PRECISION_PLUGIN;
+  g_autofree char *name = g_strconcat ("RecorderOf", g_type_name (parent), NULL);
+  GTypeQuery query;
 
+  if (entry == NULL)
+    return recorder_get_type ();
+  if (g_type_from_name (name) != 0)
+    return g_type_from_name (name);
+
+  g_type_query (parent, &query);
+  g_assert_cmpuint (query.instance_size, <=, G_STRUCT_OFFSET (Recorder, target));
+
+  return g_type_register_static_simple (parent, name, query.class_size, (GClassInitFunc) (void (*) (void)) recorder_class_init, sizeof (Recorder),
+                                        NULL, 0);
+}
+
+static Recorder *
+recorder_new (LpRegistryEntry *entry,
+              const char      *target,
+              const char      *mode)
+{
+  g_autoptr (GVariant) fixed = entry != NULL ? lp_registry_entry_dup_values (entry) : NULL;
+  const char *precision = entry != NULL ? lp_registry_entry_get_name (entry) : "contract", *level = NULL;
+  Recorder *self;
+
+  if (fixed != NULL)
+    {
+      g_variant_lookup (fixed, "precision", "&s", &precision);
+      g_variant_lookup (fixed, "amp-level", "&s", &level);
+    }
+  self = g_object_new (recorder_type_of (entry), "precision", precision, "amp-level", level, NULL);
   g_assert_true (g_initable_init (G_INITABLE (self), NULL, NULL));
   self->target = target;
   self->mode = mode;
@@ -225,13 +256,14 @@ recorder_new (const char *target,
 }
 
 static void
-expect (const char *name,
-        const char *mode,
-        GQuark      domain,
-        int         code,
-        const char *mentions)
+expect (LpRegistryEntry *entry,
+        const char      *name,
+        const char      *mode,
+        GQuark           domain,
+        int              code,
+        const char      *mentions)
 {
-  g_autoptr (Recorder) plugin = recorder_new (name, mode);
+  g_autoptr (Recorder) plugin = recorder_new (entry, name, mode);
   g_autoptr (GError) error = NULL;
 
   invoke (name, LP_PRECISION_PLUGIN (plugin), &error);
@@ -239,37 +271,92 @@ expect (const char *name,
   g_assert_nonnull (strstr (error->message, mentions));
 }
 
+/* It is called, and chaining up gives what it gives without an override. */
+static void
+check_override (LpRegistryEntry *entry,
+                const char      *name)
+{
+  g_autoptr (Recorder) plain = recorder_new (entry, NULL, NULL);
+  g_autoptr (Recorder) plugin = recorder_new (entry, name, "override");
+  g_autoptr (GError) expected = NULL;
+  g_autoptr (GError) error = NULL;
+
+  invoke (name, LP_PRECISION_PLUGIN (plain), &expected);
+  invoke (name, LP_PRECISION_PLUGIN (plugin), &error);
+  if (expected != NULL)
+    g_assert_error (error, expected->domain, expected->code);
+  else
+    g_assert_no_error (error);
+  g_assert_true (entry != NULL || error == NULL);
+  g_assert_cmpint (plugin->calls, >, 0);
+}
+
+typedef struct
+{
+  LpRegistryEntry *entry;
+  const char      *line;
+} Case;
+
 static void
 check (gconstpointer data)
 {
-  g_auto (GStrv) words = g_strsplit (data, " ", -1);
+  const Case *self = data;
+  g_auto (GStrv) words = g_strsplit (self->line, " ", -1);
   const char *name = words[1];
 
   if (g_str_equal (words[0], "override"))
-    {
-      g_autoptr (Recorder) plugin = recorder_new (name, "override");
-      g_autoptr (GError) error = NULL;
-
-      invoke (name, LP_PRECISION_PLUGIN (plugin), &error);
-      g_assert_no_error (error);
-      g_assert_cmpint (plugin->calls, >, 0);
-    }
+    check_override (self->entry, name);
   else if (g_str_equal (words[0], "error"))
     {
-      expect (name, "lp-error", LP_ERROR, LP_ERROR_NOT_FINITE, "told by the override");
-      expect (name, "precision-error", LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER, "told by the override");
+      expect (self->entry, name, "lp-error", LP_ERROR, LP_ERROR_NOT_FINITE, "told by the override");
+      expect (self->entry, name, "precision-error", LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_SCALER, "told by the override");
     }
   else if (g_str_equal (words[0], "fallback"))
     {
-      g_autoptr (Recorder) plugin = recorder_new (name, "nothing");
+      g_autoptr (Recorder) plugin = recorder_new (self->entry, name, "nothing");
       g_autofree char *id = lp_precision_plugin_dup_state_id (LP_PRECISION_PLUGIN (plugin));
       g_auto (GStrv) aliases = lp_precision_plugin_dup_state_aliases (LP_PRECISION_PLUGIN (plugin));
 
-      g_assert_cmpstr (id, ==, "Recorder");
-      g_assert_cmpuint (g_strv_length (aliases), ==, 0);
+      if (g_str_equal (name, "dup_state_id"))
+        g_assert_cmpstr (id, ==, G_OBJECT_TYPE_NAME (plugin));
+      else
+        g_assert_cmpuint (g_strv_length (aliases), ==, 0);
     }
   else
-    expect (name, g_str_equal (words[0], "broken") ? "broken" : words[2], LP_ERROR, LP_ERROR_SUBCLASS, "Recorder");
+    expect (self->entry, name, g_str_equal (words[0], "broken") ? "broken" : words[2], LP_ERROR, LP_ERROR_SUBCLASS, "Recorder");
+}
+
+static void
+add (LpRegistryEntry *entry,
+     const char      *line)
+{
+  g_autofree char *path = g_strconcat ("/", entry != NULL ? g_type_name (lp_registry_entry_get_gtype (entry)) : "base", "/", line, NULL);
+  Case *self = g_new (Case, 1);
+
+  self->entry = entry;
+  self->line = line;
+  g_test_add_data_func_full (path, self, check, g_free);
+}
+
+/* One entry for each class of the registry, after NULL for the base class. */
+static GPtrArray *
+dup_classes (void)
+{
+  GListModel *registry = G_LIST_MODEL (lp_precision_registry_get_default ());
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  GPtrArray *classes = g_ptr_array_new ();
+
+  g_ptr_array_add (classes, NULL);
+  for (guint i = 0; i < g_list_model_get_n_items (registry); i++)
+    {
+      LpRegistryEntry *entry = g_list_model_get_item (registry, i);
+      GType type = lp_registry_entry_get_gtype (entry);
+
+      if (type != G_TYPE_NONE && type != G_TYPE_INVALID && g_hash_table_add (seen, GSIZE_TO_POINTER (type)))
+        g_ptr_array_add (classes, entry);
+    }
+
+  return classes;
 }
 
 int
@@ -279,19 +366,20 @@ main (int    argc,
   const char *plugin_checks[] = { "override ", "error ", "broken ", "nonsense ", "fallback ", NULL };
   g_autofree char *text = NULL;
   g_auto (GStrv) lines = NULL;
+  g_autoptr (GPtrArray) classes = NULL;
 
   g_test_init (&argc, &argv, NULL);
+  /* plugins may warn of the little state that they get here */
+  g_log_set_always_fatal (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL);
   g_assert_true (g_file_get_contents (argv[1], &text, NULL, NULL));
   lines = g_strsplit (text, "\n", -1);
+  classes = dup_classes ();
 
-  for (int i = 0; lines[i] != NULL; i++)
-    for (int j = 0; plugin_checks[j] != NULL; j++)
-      if (g_str_has_prefix (lines[i], plugin_checks[j]))
-        {
-          g_autofree char *path = g_strconcat ("/", lines[i], NULL);
-
-          g_test_add_data_func (path, lines[i], check);
-        }
+  for (guint c = 0; c < classes->len; c++)
+    for (int i = 0; lines[i] != NULL; i++)
+      for (int j = 0; plugin_checks[j] != NULL; j++)
+        if (g_str_has_prefix (lines[i], plugin_checks[j]))
+          add (g_ptr_array_index (classes, c), lines[i]);
 
   return g_test_run ();
 }

@@ -27,15 +27,19 @@ function subclass(base, members = {}) {
     return GObject.registerClass({GTypeName: `Contract${base.name.replace('_', '')}${++count}`}, klass);
 }
 
+// What the plugins of the checks are subclasses of, and how they are made.
+const parent = {base: Lp.PrecisionPlugin, values: {precision: 'contract'}};
+
 // A plugin whose virtual function is in force only after construction.
 function pluginWith(name, override) {
     let on = false;
-    const klass = subclass(Lp.PrecisionPlugin, {
+    const {base, values} = parent;
+    const klass = subclass(base, {
         [`vfunc_${name}`](...args) {
-            return on ? override.apply(this, args) : Lp.PrecisionPlugin.prototype[`vfunc_${name}`].apply(this, args);
+            return on ? override.apply(this, args) : base.prototype[`vfunc_${name}`].apply(this, args);
         },
     });
-    const plugin = new klass({precision: 'contract'});
+    const plugin = new klass(values);
     plugin.init(null);
     on = true;
     return plugin;
@@ -93,7 +97,7 @@ const INVOKE = {
     get_default_dtype: plugin => plugin.get_default_dtype(),
     begin_init: initScope,
     end_init: initScope,
-    convert_module: plugin => plugin.convert_module(Lp.Linear.new(2, 2)),
+    convert_module: plugin => plugin.convert_module(Lp.Linear.new(16, 16)),
     convert_optimizer: plugin => plugin.convert_optimizer(makeOptimizer()),
     convert_input: plugin => plugin.convert_input(twoByTwo()),
     convert_output: plugin => plugin.convert_output(twoByTwo()),
@@ -594,17 +598,105 @@ function checkMemory(what) {
     assert(grown <= 32 * 1024, `${grown} KiB more after a thousand steps than after two hundred`);
 }
 
+// The type of what comes of a call, or the code of its error, which only a built-in plugin may have.
+function outcome(name, plugin) {
+    try {
+        return INVOKE[name](plugin)?.constructor.name;
+    } catch (error) {
+        if (parent.base === Lp.PrecisionPlugin)
+            throw error;
+        return [error.domain, error.code];
+    }
+}
+
+// Class and properties of whatever the registry makes of a class of the library.
+function entries() {
+    const list = Lp.PrecisionRegistry.get_default();
+    return Array.from({length: list.get_n_items()}, (_, i) => list.get_item(i))
+        .map(entry => [GObject.type_name(entry.get_gtype()).replace(/^Lp/, ''), entry])
+        .filter(([name]) => name in Lp)
+        .map(([name, entry]) => [Lp[name], {
+            precision: entry.get_name(),
+            ...Object.fromEntries(Object.entries(entry.dup_values()?.recursiveUnpack() ?? {})
+                .map(([key, value]) => [key.replaceAll('-', '_'), value])),
+        }]);
+}
+
+// As wide as fp8 wants layers to be.
+const Wide = GObject.registerClass(class Wide extends Lp.Model {
+    _init() {
+        super._init();
+        this.layer = Lp.Linear.new(16, 16);
+        this.register_child('layer', this.layer);
+    }
+
+    vfunc_training_step(batch) {
+        return this.layer.forward(batch.get_tensor(0)).cross_entropy(batch.get_tensor(1));
+    }
+
+    vfunc_configure_optimizers() {
+        return Lp.Sgd.new(this.dup_parameters().filter(item => item.get_requires_grad()), 0.05);
+    }
+});
+
+function wideLoader() {
+    const targets = Lp.tensor(Array.from({length: 16}, (_, i) => i), {dtype: 'i64'});
+    return Lp.DataLoader.new(Lp.TensorDataset.new_pair(Lp.Tensor.ones([16, 16]), targets), 8, false);
+}
+
+const family = {
+    train() {
+        for (const [base, values] of entries()) {
+            let calls = 0;
+            const plugin = new (subclass(base, {
+                vfunc_end_step() {
+                    calls++;
+                    return base.prototype.vfunc_end_step.call(this);
+                },
+            }))(values);
+            const model = new Wide();
+            const sum = () => model.layer.get_bias().to_dtype(Lp.DType.f32()).abs().sum().get_item();
+            const before = sum();
+            const tested = fit(model, {loader: wideLoader(), precision: plugin, max_steps: 2});
+            assertEqual([calls, tested.precision], [2, values.precision]);
+            assert(sum() !== before, `${values.precision}: nothing was trained`);
+        }
+    },
+    refuse() {
+        for (const [base, values] of entries()) {
+            const refusing = subclass(base, {
+                vfunc_validate(context) {
+                    if (context.get_module())
+                        throw new Lp.PrecisionError({code: Lp.PrecisionError.CONFLICT, message: 'not this model'});
+                    return base.prototype.vfunc_validate.call(this, context);
+                },
+            });
+            const never = subclass(base, {
+                vfunc_validate() {
+                    throw new Lp.PrecisionError({code: Lp.PrecisionError.UNSUPPORTED, message: 'never'});
+                },
+            });
+            expectError(Lp.PrecisionError, Lp.PrecisionError.CONFLICT,
+                () => fit(new Wide(), {loader: wideLoader(), precision: new refusing(values)}), 'not this model');
+            expectError(Lp.PrecisionError, Lp.PrecisionError.CONFLICT,
+                () => new Lp.Fabric({precision: new refusing(values)}).setup_module(new Wide()), 'not this model');
+            expectError(Lp.PrecisionError, Lp.PrecisionError.UNSUPPORTED,
+                () => new Lp.Trainer({precision: new never(values)}), 'never');
+        }
+    },
+};
+
 const CHECKS = {
     override(name) {
         let calls = 0;
         const plugin = pluginWith(name, function (...args) {
             calls++;
-            return Lp.PrecisionPlugin.prototype[`vfunc_${name}`].apply(this, args);
+            return parent.base.prototype[`vfunc_${name}`].apply(this, args);
         });
-        const plain = INVOKE[name](plainPlugin());
-        const result = INVOKE[name](plugin);
+        const plain = outcome(name, new (subclass(parent.base))(parent.values));
+        const result = outcome(name, plugin);
         assert(calls > 0, 'the override was not called');
-        assertEqual(result?.constructor.name, plain?.constructor.name);
+        assertEqual(result, plain);
     },
     error(name) {
         for (const [domain, code] of [[Lp.PrecisionError, Lp.PrecisionError.BAD_SCALER], [Lp.Error, Lp.Error.NOT_FINITE]]) {
@@ -636,7 +728,23 @@ const CHECKS = {
     registry: what => registry[what](),
     trainer: what => trainer[what](),
     subclass: what => subclasses[what](),
+    family: what => family[what](),
 };
+const PLUGIN_CHECKS = ['override', 'error', 'broken', 'nonsense', 'fallback'];
+
+// The lines, and those about virtual functions again for a subclass of each class of the registry.
+function cases(lines) {
+    const made = lines.map(line => ({...parent, line, title: line}));
+    const seen = new Set();
+    for (const [base, values] of entries()) {
+        if (seen.has(base))
+            continue;
+        seen.add(base);
+        made.push(...lines.filter(line => PLUGIN_CHECKS.includes(line.split(' ')[0]))
+            .map(line => ({base, values, line, title: `${base.name}: ${line}`})));
+    }
+    return made;
+}
 
 function main() {
     const text = new TextDecoder().decode(GLib.file_get_contents(ARGV[0])[1]);
@@ -644,16 +752,18 @@ function main() {
         .filter(([, languages, line]) => line !== '' && !line.startsWith('#') &&
             (languages === undefined || languages.split(',').includes('js')))
         .map(([, , line]) => line);
+    const found = cases(lines);
     let failed = 0;
-    print(`1..${lines.length}`);
-    lines.forEach((line, i) => {
+    print(`1..${found.length}`);
+    found.forEach(({base, values, line, title}, i) => {
         const [check, ...args] = line.split(' ');
+        Object.assign(parent, {base, values});
         try {
             CHECKS[check](...args);
-            print(`ok ${i + 1} - ${line}`);
+            print(`ok ${i + 1} - ${title}`);
         } catch (error) {
             failed = 1;
-            print(`not ok ${i + 1} - ${line}`);
+            print(`not ok ${i + 1} - ${title}`);
             print(`# ${error}`.replaceAll('\n', '\n# '));
         }
     });

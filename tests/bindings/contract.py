@@ -20,9 +20,19 @@ def subclass(base, **members):
     return type(f'Contract{base.__name__}{_count}', (base,), members)
 
 
+class Parent:
+    """What the plugins of the checks are subclasses of, and how they are made."""
+    base = Lp.PrecisionPlugin
+    values = {'precision': 'contract'}
+
+
 def plugin_with(name, function):
     """A plugin whose virtual function NAME is FUNCTION."""
-    return subclass(Lp.PrecisionPlugin, **{f'do_{name}': function})(precision='contract')
+    return subclass(Parent.base, **{f'do_{name}': function})(**Parent.values)
+
+
+def chain_up(name, plugin, *args):
+    return getattr(Parent.base, f'do_{name}')(plugin, *args)
 
 
 def two_by_two():
@@ -63,7 +73,7 @@ INVOKE = {
     'get_default_dtype': lambda plugin: plugin.get_default_dtype(),
     'begin_init': init_scope,
     'end_init': init_scope,
-    'convert_module': lambda plugin: plugin.convert_module(Lp.Linear(2, 2)),
+    'convert_module': lambda plugin: plugin.convert_module(Lp.Linear(16, 16)),
     'convert_optimizer': lambda plugin: plugin.convert_optimizer(an_optimizer()),
     'convert_input': lambda plugin: plugin.convert_input(two_by_two()),
     'convert_output': lambda plugin: plugin.convert_output(two_by_two()),
@@ -110,7 +120,7 @@ def make_plugin_then(name, function):
 
     def override(self, *args):
         if not state['on']:
-            return getattr(Lp.PrecisionPlugin, f'do_{name}')(self, *args)
+            return chain_up(name, self, *args)
         return function(self, *args)
 
     plugin = plugin_with(name, override)
@@ -118,19 +128,29 @@ def make_plugin_then(name, function):
     return plugin
 
 
+def outcome(name, plugin):
+    """The type of what comes of a call, or the domain and code of its error, which only a built-in plugin may have."""
+    try:
+        return type(INVOKE[name](plugin))
+    except GLib.Error as error:
+        if Parent.base is Lp.PrecisionPlugin:
+            raise
+        return error.domain, error.code
+
+
 def check_override(name):
     calls = []
 
     def override(self, *args):
         calls.append(self)
-        return getattr(Lp.PrecisionPlugin, f'do_{name}')(self, *args)
+        return chain_up(name, self, *args)
 
     plugin = plugin_with(name, override)
     calls.clear()
-    plain = INVOKE[name](subclass(Lp.PrecisionPlugin)(precision='contract'))
-    result = INVOKE[name](plugin)
+    plain = outcome(name, subclass(Parent.base)(**Parent.values))
+    result = outcome(name, plugin)
     assert calls and all(call is plugin for call in calls), 'the override was not called'
-    assert type(result) is type(plain), f'{result} for {plain}'
+    assert result == plain, f'{result} for {plain}'
 
 
 def check_error(name):
@@ -617,6 +637,70 @@ def subclass_optimizer():
     assert mine.tolist() == reference.tolist() != [1.0, 2.0]
 
 
+# Every plugin of the registry
+
+def entries():
+    """Entry, class and properties of whatever the registry makes of a class of the library."""
+    for entry in REGISTRY:
+        base = getattr(Lp, entry.get_gtype().name.removeprefix('Lp'), None)
+        if base is not None:
+            values = entry.dup_values()
+            values = {key.replace('-', '_'): value for key, value in values.unpack().items()} if values else {}
+            yield entry, base, {'precision': entry.get_name(), **values}
+
+
+class Wide(Lp.Model):
+    """As wide as fp8 wants layers to be."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = Lp.Linear(16, 16)
+
+    def do_training_step(self, batch, batch_idx):
+        return self.layer(batch[0]).cross_entropy(batch[1])
+
+    def do_configure_optimizers(self):
+        return Lp.SGD([item for item in self.parameters() if item.requires_grad], lr=0.05)
+
+
+def a_wide_loader():
+    return Lp.DataLoader(Lp.TensorDataset(Lp.Tensor.ones([16, 16]), Lp.tensor([i % 16 for i in range(16)])), 8, False)
+
+
+def family_train():
+    for entry, base, values in entries():
+        calls = []
+
+        def end_step(self):
+            calls.append(self)
+            return base.do_end_step(self)
+
+        plugin, model = subclass(base, do_end_step=end_step)(**values), Wide()
+        before = model.layer.bias.tolist()
+        trainer = fit(model, a_wide_loader(), precision=plugin, max_steps=2)
+        assert calls == [plugin] * 2, f'{entry.get_name()}: {calls}'
+        assert trainer.precision == plugin.precision == values['precision'], entry.get_name()
+        assert model.layer.bias.tolist() != before, f'{entry.get_name()}: nothing was trained'
+
+
+def family_refuse():
+    for entry, base, values in entries():
+        def validate(self, context):
+            if context.get_module() is not None:
+                raise Lp.new_error(Lp.PrecisionError.CONFLICT, 'not this model')
+            return base.do_validate(self, context)
+
+        refusing = subclass(base, do_validate=validate)
+        expect_error(Lp.PrecisionError.CONFLICT, lambda: fit(Wide(), a_wide_loader(), precision=refusing(**values)),
+                     mentions='not this model')
+        expect_error(Lp.PrecisionError.CONFLICT, Lp.Fabric(precision=refusing(**values)).setup_module, Wide())
+
+        def never(self, context):
+            raise Lp.new_error(Lp.PrecisionError.UNSUPPORTED, 'never')
+
+        expect_error(Lp.PrecisionError.UNSUPPORTED, lambda: subclass(base, do_validate=never)(**values), mentions='never')
+
+
 # Memory
 
 def resident_pages():
@@ -665,7 +749,23 @@ CHECKS = {
     'fallback': check_fallback, 'exception': check_exception, 'memory': check_memory,
     'construct': lambda what: look_up('construct', what)(), 'registry': lambda what: look_up('registry', what)(),
     'trainer': lambda what: look_up('trainer', what)(), 'subclass': lambda what: look_up('subclass', what)(),
+    'family': lambda what: look_up('family', what)(),
 }
+PLUGIN_CHECKS = ('override', 'error', 'broken', 'nonsense', 'fallback', 'exception')
+
+
+def cases(lines):
+    """The lines, and those about virtual functions again for a subclass of each class of the registry."""
+    for line in lines:
+        yield line, Parent.base, Parent.values, line
+    seen = set()
+    for _, base, values in entries():
+        if base in seen:
+            continue
+        seen.add(base)
+        for line in lines:
+            if line.split()[0] in PLUGIN_CHECKS:
+                yield f'{base.__name__}: {line}', base, values, line
 
 
 def main():
@@ -676,17 +776,19 @@ def main():
             if text and not text.startswith('#') and (languages is None or 'python' in languages.split(',')):
                 lines.append(text)
 
-    print(f'1..{len(lines)}', flush=True)
+    found = list(cases(lines))
+    print(f'1..{len(found)}', flush=True)
     failed = False
-    for number, line in enumerate(lines, 1):
+    for number, (title, base, values, line) in enumerate(found, 1):
+        Parent.base, Parent.values = base, values
         check, *args = line.split()
         try:
             CHECKS[check](*args)
         except Exception as error:  # whatever it was, the other checks go on
             failed = True
-            print(f'not ok {number} - {line}\n# {type(error).__name__}: {error}', flush=True)
+            print(f'not ok {number} - {title}\n# {type(error).__name__}: {error}', flush=True)
         else:
-            print(f'ok {number} - {line}', flush=True)
+            print(f'ok {number} - {title}', flush=True)
     sys.exit(failed)
 
 

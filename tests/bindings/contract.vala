@@ -713,6 +713,7 @@ void check (string[] words) throws GLib.Error {
     case "registry": registry_check (name); break;
     case "trainer": trainer_check (name); break;
     case "subclass": subclass_check (name); break;
+    case "family": family_check (name); break;
     default: throw new CheckError.FAILED ("not checked");
     }
 }
@@ -728,9 +729,11 @@ int main (string[] args) {
         printerr ("%s\n", error.message);
         return 1;
     }
-    foreach (var line in text.split ("\n"))
-        if (line != "" && line[0] != '#' && line[0] != '[')
-            lines += line;
+    foreach (var line in text.split ("\n")) {
+        var text_of = line.has_prefix ("[") && "vala" in line.split ("]")[0] ? line.split ("] ", 2)[1] : line;
+        if (text_of != "" && text_of[0] != '#' && text_of[0] != '[')
+            lines += text_of;
+    }
 
     print ("1..%d\n", lines.length);
     for (int i = 0; i < lines.length; i++) {
