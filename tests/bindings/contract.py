@@ -235,6 +235,17 @@ def construct_plugin_in_use():
     assert plugin.attach(Lp.PrecisionContext()) and plugin.detach()
 
 
+def construct_wrong_types():
+    """What a typed property can't hold is Python's error, before anything of the library is called."""
+    for settings, kind in (({'gradient_clip_val': '5'}, TypeError), ({'precision': object()}, TypeError),
+                           ({'gradient_clip_algorithm': 'norm2'}, (ValueError, TypeError)), ({'precision_plugin': Lp.Linear(2, 2)}, TypeError)):
+        try:
+            Lp.Trainer(**settings)
+        except kind:
+            continue
+        raise AssertionError(f'{settings} was taken')
+
+
 # Registry
 
 REGISTRY = Lp.PrecisionRegistry.get_default()
@@ -717,7 +728,31 @@ class Watch(Lp.Callback):
         self.late = resident_pages()
 
 
+def memory_family():
+    """A subclass of each class of the registry, whose overrides make objects."""
+    seen = set()
+    for _, base, values in entries():
+        if base in seen:
+            continue
+        seen.add(base)
+
+        def convert_input(self, tensor):
+            return base.do_convert_input(self, tensor * 1.0)
+
+        def end_step(self):
+            return base.do_end_step(self)
+
+        watch = Watch()
+        fit(Wide(), a_wide_loader(), max_steps=1000, max_epochs=-1, callbacks=[watch],
+            precision=subclass(base, do_convert_input=convert_input, do_end_step=end_step)(**values))
+        grown = (watch.late - watch.early) * 4
+        assert grown <= 512, f'{base.__name__}: {grown} KiB more after a thousand steps than after a hundred'
+
+
 def check_memory(what):
+    if what == 'family':
+        memory_family()
+        return
     calls = []
 
     class Plugin(Lp.PrecisionPlugin):

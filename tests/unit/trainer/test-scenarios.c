@@ -18,6 +18,7 @@ typedef struct
   guint     n_layers;
   gboolean  late;          /* makes its layer in configure_model */
   gint64    skip_odd;
+  guint     first;         /* of the layers that are stepped by hand */
   gint64    n_backward;
   GString  *seen;          /* per stage: default dtype, input, label, output, a new tensor, one of an explicit dtype */
 } Probe;
@@ -110,7 +111,7 @@ step_by_hand (Probe    *self,
 {
   LpModel *model = LP_MODEL (self);
 
-  for (guint i = 0; i < self->n_layers; i++)
+  for (guint i = self->first; i < self->n_layers; i++)
     {
       LpOptimizer *optimizer = lp_model_get_optimizer (model, i);
       g_autoptr (LpTensor) loss = compute (self, "training", i, batch, error);
@@ -541,6 +542,20 @@ test_two_optimizers (void)
   g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 6);
 }
 
+/* The first optimizer never steps. */
+static void
+test_idle_optimizer (void)
+{
+  g_autoptr (Counter) counter = new_counter ();
+  g_autoptr (LpTrainer) trainer = new_trainer (counter, 1);
+  g_autoptr (Probe) probe = new_probe (2, FALSE);
+
+  probe->first = 1;
+  fit (trainer, probe, 12, NULL);
+  g_assert_cmpint (counter->n_step, ==, 3);
+  g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 3);
+}
+
 static GBytes *
 dup_weight (Probe *probe,
             guint  i)
@@ -820,6 +835,7 @@ main (int    argc,
   g_test_add_func ("/scenarios/stages", test_stages);
   g_test_add_func ("/scenarios/configure-model", test_configure_model);
   g_test_add_func ("/scenarios/two-optimizers", test_two_optimizers);
+  g_test_add_func ("/scenarios/idle-optimizer", test_idle_optimizer);
   g_test_add_func ("/scenarios/streams", test_streams);
   g_test_add_func ("/scenarios/skipped-losses", test_skipped_losses);
   g_test_add_func ("/scenarios/clipping", test_clipping);
