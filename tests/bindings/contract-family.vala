@@ -1,7 +1,7 @@
 /* A subclass of each plugin of the registry. A class needs its own text in Vala: one that is missing here fails the check. */
 
 int family_steps = 0;
-string family_mode = "";
+unowned string family_mode;
 
 void family_refuse (Lp.PrecisionContext context) throws GLib.Error {
     if (family_mode == "never")
@@ -126,9 +126,9 @@ class Wide : Lp.Model {
         var all = dup_parameters ();
         var trained = new GenericArray<Lp.Tensor> ();
         for (int i = 0; i < all.length; i++)
-            if (all[i].requires_grad)
+            if (all[i].get_requires_grad ())
                 trained.add (all[i]);
-        return new Lp.SGD (trained, 0.05);
+        return new Lp.Sgd (trained, 0.05);
     }
 
     public double sum () throws GLib.Error {

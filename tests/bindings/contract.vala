@@ -730,7 +730,9 @@ int main (string[] args) {
         return 1;
     }
     foreach (var line in text.split ("\n")) {
-        var text_of = line.has_prefix ("[") && "vala" in line.split ("]")[0] ? line.split ("] ", 2)[1] : line;
+        string text_of = line;
+        if (line.has_prefix ("[") && "vala" in line[0:line.index_of ("]")])
+            text_of = line.substring (line.index_of ("]") + 2);
         if (text_of != "" && text_of[0] != '#' && text_of[0] != '[')
             lines += text_of;
     }
