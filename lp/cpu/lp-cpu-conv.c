@@ -8,8 +8,10 @@
  * one table of offsets and no test of bounds. Positions are (n, h, w) of an image; the summed axis of the forward pass
  * is (kh, kw, c). */
 
-/* Bytes of the images prepared at a time. */
-#define CHUNK_BYTES (4 << 20)
+/* Bytes of the images prepared at a time, and of the weights. What else there is are the buffers of the gemm: a convolution needs no
+ * more than 8 MiB per thread beside its operands. */
+#define CHUNK_BYTES (2 << 20)
+#define WEIGHT_BYTES (2 << 20)
 #define MAX_WIDTH 32
 
 static const LpScalar compute_scalars[] = { LP_SCALAR_F32, LP_SCALAR_F64 };
@@ -259,23 +261,59 @@ find_offsets (const LpConvArgs *args, gint64 channels, gboolean backward, Patche
       }
 }
 
-/* Images first to first + n of a batch. */
+/* Some images of a batch, and some rows of each. */
+typedef struct
+{
+  gint64 image, n_images, row, n_rows;
+} Piece;
+
 static LpArray
-narrow (const LpArray *image, gint64 first, gint64 n)
+narrow (const LpArray *image, const Piece *piece, gboolean rows)
 {
   LpArray part = *image;
 
-  part.data += first * image->strides[0] * _lp_scalar_sizes[image->scalar];
-  part.dims[0] = n;
+  part.data += (piece->image * image->strides[0] + (rows ? piece->row * image->strides[2] : 0)) * _lp_scalar_sizes[image->scalar];
+  part.dims[0] = piece->n_images;
+  if (rows)
+    part.dims[2] = piece->n_rows;
   return part;
 }
 
-static gint64
-images_at_once (const Frame *frame, gint64 n)
+/* Goes on to the next piece of @out: whole images, or a band of rows where one image is too much. The frame is what is prepared for
+ * all rows; @step is how far that moves from row to row. Where @out is copied as well, that counts too. */
+static gboolean
+next_piece (const Frame *whole, gint64 step, const LpArray *out, gboolean copies_out, Piece *piece)
 {
-  const gint64 bytes = frame->extents[0] * frame->extents[1] * frame->image->dims[1] * (gint64) _lp_cpu_compute_size (frame->compute);
+  const gint64 size = (gint64) _lp_cpu_compute_size (whole->compute), height = out->dims[2];
+  const gint64 row = whole->extents[1] * whole->image->dims[1] * size, out_row = copies_out ? out->dims[3] * out->dims[1] * size : 0;
+  const gint64 cells = MAX (CHUNK_BYTES / MAX (row, 1), 1), rows = MAX (CHUNK_BYTES / MAX (out_row, 1), 1);
+  const gint64 reach = whole->extents[0] - (height - 1) * step;
 
-  return CLAMP (CHUNK_BYTES / MAX (bytes, 1), 1, n);
+  if (piece->n_rows > 0 && piece->row + piece->n_rows < height)
+    piece->row += piece->n_rows;
+  else
+    {
+      piece->image += piece->n_images;
+      piece->row = 0;
+    }
+  if (piece->image >= out->dims[0])
+    return FALSE;
+  piece->n_images = CLAMP (MIN (cells / MAX (whole->extents[0], 1), rows / MAX (height, 1)), 1, out->dims[0] - piece->image);
+  piece->n_rows = whole->extents[0] <= cells && height <= rows ? height
+                                                               : CLAMP (MIN ((cells - reach) / step + 1, rows), 1, height - piece->row);
+  return TRUE;
+}
+
+/* The frame of a piece. */
+static Frame
+frame_of (const Frame *whole, gint64 step, const LpArray *out, const Piece *piece, const LpArray *image)
+{
+  Frame frame = *whole;
+
+  frame.image = image;
+  frame.before[0] -= piece->row * step;
+  frame.extents[0] -= (out->dims[2] - piece->n_rows) * step;
+  return frame;
 }
 
 /* Positions of an image whose memory has one stride: all, those of an image or those of a row. */
@@ -344,9 +382,9 @@ run_image_pass (const LpConvArgs *args, LpCompute compute)
 {
   const gboolean backward = args->pass == LP_CONV_INPUT_GRAD;
   const LpArray *out = backward ? &args->x : &args->y, *in = backward ? &args->y : &args->x;
-  const gint64 n_images = out->dims[0], cells = args->w.dims[2] * args->w.dims[3];
+  const gint64 cells = args->w.dims[2] * args->w.dims[3], step = backward ? 1 : args->stride[0];
   const Frame whole = frame_for (args, in, compute, backward);
-  const gint64 step = images_at_once (&whole, n_images);
+  Piece piece = { 0 };
   ImagePass pass = { .groups = args->groups, .in_channels = in->dims[1] / args->groups, .out_channels = out->dims[1] / args->groups };
   Patches patches = { .step = { backward ? 1 : args->stride[0], backward ? 1 : args->stride[1] }, .rows = { out->dims[2], out->dims[3] } };
   LpCpuProduct product = { .compute = compute, .alpha = 1, .n = pass.out_channels, .k = cells * pass.in_channels };
@@ -365,12 +403,12 @@ run_image_pass (const LpConvArgs *args, LpCompute compute)
       _lp_cpu_isa->convert->load[compute][args->bias.scalar] (args->bias.data, args->bias.strides[0], (gsize) out->dims[1], bias);
       product.bias = bias;
     }
-  for (gint64 first = 0; first < n_images; first += step)
+  while (next_piece (&whole, step, out, FALSE, &piece))
     {
-      const LpArray in_part = narrow (in, first, MIN (step, n_images - first)), out_part = narrow (out, first, MIN (step, n_images - first));
-      Frame frame = whole;
+      const LpArray in_part = narrow (in, &piece, FALSE), out_part = narrow (out, &piece, TRUE);
+      const Frame frame = frame_of (&whole, step, out, &piece, &in_part);
 
-      frame.image = &in_part;
+      patches.rows[0] = piece.n_rows;
       prepare_images (&frame, LP_SCRATCH_IMAGE, &patches);
       find_offsets (args, pass.in_channels, backward, &patches);
       pass.out = &out_part;
@@ -412,7 +450,7 @@ run_weight_pass (const LpConvArgs *args, LpCompute compute, GError **error)
   LpCpuProduct product = { .compute = compute, .alpha = 1, .m = pass.out_channels, .n = kh * kw * c };
   const Frame whole = frame_for (args, x, compute, FALSE);
   const Frame y_whole = { .compute = compute, .extents = { y->dims[2], y->dims[3] }, .spacing = { 1, 1 } };
-  const gint64 step = images_at_once (&whole, MAX (x->dims[0], 1));
+  Piece piece = { 0 };
   /* the result is [oc, kh, kw, c] */
   LpArray dense = { .data = result, .scalar = compute_scalars[compute], .n_dims = 4,
                     .dims = { oc, c, kh, kw }, .strides = { kh * kw * c, 1, kw * c, c } };
@@ -425,14 +463,16 @@ run_weight_pass (const LpConvArgs *args, LpCompute compute, GError **error)
   product.d_scalar = dense.scalar;
   product.d_row_stride = product.n;
   product.d_column_stride = 1;
-  for (gint64 first = 0; first < x->dims[0]; first += step)
+  while (next_piece (&whole, args->stride[0], y, TRUE, &piece))
     {
-      const LpArray x_part = narrow (x, first, MIN (step, x->dims[0] - first)), y_part = narrow (y, first, MIN (step, x->dims[0] - first));
-      Frame frame = whole, y_frame = y_whole;
+      const LpArray x_part = narrow (x, &piece, FALSE), y_part = narrow (y, &piece, TRUE);
+      const Frame frame = frame_of (&whole, args->stride[0], y, &piece, &x_part);
+      Frame y_frame = y_whole;
       Patches flat = { 0 };
 
-      frame.image = &x_part;
       y_frame.image = &y_part;
+      y_frame.extents[0] = piece.n_rows;
+      patches.rows[0] = piece.n_rows;
       prepare_images (&frame, LP_SCRATCH_IMAGE, &patches);
       find_offsets (args, c, FALSE, &patches);
       product.k = y_part.dims[0] * y_part.dims[2] * y_part.dims[3];
@@ -447,7 +487,7 @@ run_weight_pass (const LpConvArgs *args, LpCompute compute, GError **error)
           product.a.data = flat.data;
           product.a.k_stride = oc;
         }
-      product.beta = first == 0 ? 0 : 1;
+      product.beta = piece.image == 0 && piece.row == 0 ? 0 : 1;
       _lp_cpu_product_run (&product, args->groups, prepare_weight, &pass);
     }
   ok = _lp_cpu_copy (&dense, &args->w, error);
@@ -498,7 +538,7 @@ narrow_channels (const LpArray *image, int axis, gint64 first, gint64 n)
   return part;
 }
 
-/* Some filters of an encoded weight, and some channels of each. */
+/* Some filters of a weight, and some channels of each. */
 typedef struct
 {
   gint64 filter, n_filters, channel, n_channels;
@@ -518,18 +558,36 @@ decode_filters (const LpArray *w, const FilterPart *part, float *panel, GError *
   return TRUE;
 }
 
+/* The part of the weight: decoded into @panel, or, without one, where it is. */
+static gboolean
+take_filters (const LpArray *w, const FilterPart *part, float *panel, LpArray *taken, GError **error)
+{
+  const gint64 kh = w->dims[2], kw = w->dims[3];
+
+  if (panel == NULL)
+    {
+      const LpArray filters = narrow_channels (w, 0, part->filter, part->n_filters);
+
+      *taken = narrow_channels (&filters, 1, part->channel, part->n_channels);
+      return TRUE;
+    }
+  if (!decode_filters (w, part, panel, error))
+    return FALSE;
+  _lp_cpu_scale_values (panel, part->n_filters * part->n_channels * kh * kw, _lp_array_get_factor (w));
+  *taken = (LpArray) { .data = (guint8 *) panel, .scalar = LP_SCALAR_F32, .n_dims = 4, .dims = { part->n_filters, part->n_channels, kh, kw },
+                       .strides = { part->n_channels * kh * kw, kh * kw, kw, 1 } };
+  return TRUE;
+}
+
 /* The filters of a part with the channels that belong to them; @group is NULL for all groups at once. */
 static gboolean
 run_part (const LpConvArgs *args, const FilterPart *part, const gint64 *group, float *panel, GError **error)
 {
-  const gint64 kh = args->w.dims[2], kw = args->w.dims[3], channels = args->w.dims[1];
+  const gint64 channels = args->w.dims[1];
   LpConvArgs some = *args;
 
-  if (!decode_filters (&args->w, part, panel, error))
+  if (!take_filters (&args->w, part, panel, &some.w, error))
     return FALSE;
-  _lp_cpu_scale_values (panel, part->n_filters * part->n_channels * kh * kw, _lp_array_get_factor (&args->w));
-  some.w = (LpArray) { .data = (guint8 *) panel, .scalar = LP_SCALAR_F32, .n_dims = 4, .dims = { part->n_filters, part->n_channels, kh, kw },
-                       .strides = { part->n_channels * kh * kw, kh * kw, kw, 1 } };
   if (group != NULL)
     {
       some.groups = 1;
@@ -541,17 +599,17 @@ run_part (const LpConvArgs *args, const FilterPart *part, const gint64 *group, f
   return run (&some, error);
 }
 
-/* An encoded weight, a panel of it at a time: some filters for the output, some channels of all filters of a group for the
- * gradient of the input. */
+/* A panel of the weight at a time: some filters, or, for the gradient of the input, some channels of all filters of a group. Each
+ * element of the result comes from one panel. */
 static gboolean
-run_encoded (const LpConvArgs *args, GError **error)
+run_panels (const LpConvArgs *args, gint64 panel_elements, GError **error)
 {
   const gint64 channels = args->w.dims[1], cells = args->w.dims[2] * args->w.dims[3], filters = args->w.dims[0] / args->groups;
-  const gboolean backward = args->pass == LP_CONV_INPUT_GRAD;
+  const gboolean backward = args->pass == LP_CONV_INPUT_GRAD, encoded = args->w.scalar == LP_SCALAR_ENCODED;
   const gint64 all = args->w.dims[0] * channels * cells, unit = (backward ? filters : channels) * cells;
-  const gint64 extent = backward ? channels : filters, step = CLAMP (LP_CPU_PANEL_ELEMENTS / unit, 1, extent);
-  const gint64 size = all <= LP_CPU_PANEL_ELEMENTS ? all : step * unit;
-  float *panel = _lp_cpu_panel_new (size);
+  const gint64 extent = backward ? channels : filters, step = CLAMP (panel_elements / MAX (unit, 1), 1, MAX (extent, 1));
+  const gint64 size = all <= panel_elements ? all : step * unit;
+  float *panel = encoded ? _lp_cpu_panel_new (size) : NULL;
   gboolean ok = TRUE;
 
   if (size == all)
@@ -564,7 +622,8 @@ run_encoded (const LpConvArgs *args, GError **error)
 
         ok = run_part (args, &part, &group, panel, error);
       }
-  _lp_cpu_panel_free (panel, size);
+  if (panel != NULL)
+    _lp_cpu_panel_free (panel, size);
   return ok;
 }
 
@@ -574,7 +633,8 @@ _lp_cpu_conv2d (const LpConvArgs *given, GError **error)
   LpConvArgs settled = *given;
   const LpConvArgs *args = &settled;
   const gboolean encoded = args->w.scalar == LP_SCALAR_ENCODED && args->pass != LP_CONV_WEIGHT_GRAD;
-  const LpArray *arrays[] = { &args->x, &args->y, &args->bias, &args->w };
+  const LpArray *arrays[] = { &args->x, &args->y, &args->bias, &args->w }, *computed[] = { &args->x, &args->y, &args->w };
+  LpCompute compute;
   const LpArray *written[] = { [LP_CONV_FORWARD] = &args->y, [LP_CONV_INPUT_GRAD] = &args->x, [LP_CONV_WEIGHT_GRAD] = &args->w };
 
   if (!_lp_cpu_check_native ("conv2d", arrays, encoded ? 3 : 4, error))
@@ -583,5 +643,8 @@ _lp_cpu_conv2d (const LpConvArgs *given, GError **error)
   settle_strides (&settled.y);
   if (_lp_cpu_n_elements (written[args->pass]) == 0)
     return TRUE;
-  return encoded ? run_encoded (args, error) : run (args, error);
+  if (!encoded && _lp_cpu_onednn_conv2d (args))
+    return TRUE;
+  compute = _lp_cpu_float_compute (computed, encoded ? 2 : 3);
+  return run_panels (args, WEIGHT_BYTES / (gint64) _lp_cpu_compute_size (compute), error);
 }

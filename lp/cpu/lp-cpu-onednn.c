@@ -515,6 +515,9 @@ _lp_cpu_onednn_has_bf16 (void)
 
 /* Parts of a batch, at most: each is run on one thread. */
 #define CONV_PARTS 16
+/* Bytes of weights in the library's layout, and of the scratch memory of a thread; beyond them LP's own convolution takes less. */
+#define CONV_WEIGHT_BYTES (4 << 20)
+#define CONV_SCRATCH_BYTES (3 << 20)
 
 typedef struct
 {
@@ -630,7 +633,19 @@ look_up_conv (const ConvKey *key)
 {
   const Conv *self = look_up (key, make_conv);
 
-  return self->primitive != NULL ? self : NULL;
+  if (self->primitive == NULL || dnnl_memory_desc_get_size (self->w) > CONV_WEIGHT_BYTES
+      || dnnl_memory_desc_get_size (self->scratchpad) > CONV_SCRATCH_BYTES)
+    return NULL;
+  return self;
+}
+
+/* Gradients of weights are summed from one copy per part. */
+static gint64
+count_conv_parts (const LpConvArgs *args)
+{
+  const gint64 bytes = _lp_cpu_n_elements (&args->w) * (gint64) sizeof (float);
+
+  return args->pass == LP_CONV_WEIGHT_GRAD ? CLAMP (CONV_WEIGHT_BYTES / MAX (bytes, 1), 1, CONV_PARTS) : CONV_PARTS;
 }
 
 static void
@@ -723,7 +738,7 @@ gboolean
 _lp_cpu_onednn_conv2d (const LpConvArgs *args)
 {
   const gint64 n = MAX (args->x.dims[0], 1);
-  const gint64 step = (n + CONV_PARTS - 1) / CONV_PARTS, parts = (n + step - 1) / step, rest = n - (parts - 1) * step;
+  const gint64 most = count_conv_parts (args), step = (n + most - 1) / most, parts = (n + step - 1) / step, rest = n - (parts - 1) * step;
   const gboolean to_weights = args->pass == LP_CONV_WEIGHT_GRAD;
   const gint64 work = _lp_cpu_n_elements (&args->y) * args->w.dims[1] * args->w.dims[2] * args->w.dims[3];
   const int threads = work < (1 << 19) || omp_in_parallel () ? 1 : omp_get_max_threads ();
