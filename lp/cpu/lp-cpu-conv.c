@@ -519,8 +519,6 @@ run (const LpConvArgs *args, GError **error)
   const LpArray *arrays[] = { &args->x, &args->w, &args->y };
   LpCompute compute;
 
-  if (_lp_cpu_onednn_conv2d (args))
-    return TRUE;
   compute = _lp_cpu_float_compute (arrays, 3);
   if (args->pass == LP_CONV_WEIGHT_GRAD)
     return run_weight_pass (args, compute, error);
@@ -596,6 +594,8 @@ run_part (const LpConvArgs *args, const FilterPart *part, const gint64 *group, f
       if (args->bias.data != NULL && args->bias.dims[0] != 1)
         some.bias = narrow_channels (&args->bias, 0, part->filter, part->n_filters);
     }
+  if (panel != NULL && _lp_cpu_onednn_conv2d (&some))
+    return TRUE;
   return run (&some, error);
 }
 
