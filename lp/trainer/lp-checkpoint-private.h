@@ -1,5 +1,6 @@
 #pragma once
 
+#include <lp/precision/lp-precision-plugin.h>
 #include <lp/tensor/lp-state.h>
 
 G_BEGIN_DECLS
@@ -20,6 +21,10 @@ void      _lp_checkpoint_add         (LpCheckpoint *self, const char *section, L
 LpState  *_lp_checkpoint_lookup      (LpCheckpoint *self, const char *section);
 gboolean  _lp_checkpoint_write       (LpCheckpoint *self, const char *path, GError **error);
 gboolean  _lp_checkpoint_read        (LpCheckpoint *self, const char *path, GError **error);
+
+gboolean  _lp_checkpoint_add_precision  (LpCheckpoint *self, LpPrecisionPlugin *plugin, GError **error);
+/* Tells what is another than when it was saved; @path is for that. */
+gboolean  _lp_checkpoint_load_precision (LpCheckpoint *self, LpPrecisionPlugin *plugin, const char *path, GError **error);
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LpCheckpoint, _lp_checkpoint_clear)
 

@@ -34,12 +34,7 @@ save_parts (LpFabric      *self,
       _lp_checkpoint_add (checkpoint, name, state);
     }
 
-  state = lp_precision_plugin_save_state (plugin, error);
-  if (state == NULL)
-    return FALSE;
-  _lp_checkpoint_add (checkpoint, "plugin", state);
-
-  return TRUE;
+  return _lp_checkpoint_add_precision (checkpoint, plugin, error);
 }
 
 /**
@@ -79,6 +74,7 @@ lp_fabric_save (LpFabric *self,
 static gboolean
 load_parts (LpFabric      *self,
             LpCheckpoint  *checkpoint,
+            const char    *path,
             GError       **error)
 {
   LpState *state;
@@ -101,9 +97,7 @@ load_parts (LpFabric      *self,
         return FALSE;
     }
 
-  state = _lp_checkpoint_lookup (checkpoint, "plugin");
-
-  return state == NULL || lp_precision_plugin_load_state (self->plugin, state, error);
+  return _lp_checkpoint_load_precision (checkpoint, self->plugin, path, error);
 }
 
 /**
@@ -112,7 +106,8 @@ load_parts (LpFabric      *self,
  * @path: (type filename): a file that [method@Fabric.save] wrote
  * @error: return location for an error
  *
- * Brings the modules and optimizers that were set up, and the precision, to what they were.
+ * Brings the modules and optimizers that were set up, and the precision, to what they were. If they were saved under another
+ * precision, a message says so, and what of its state can't be used is left out.
  *
  * Returns: (transfer full): the `extra` that was saved, empty if there was none. Errors: %LP_ERROR_IO, %LP_ERROR_FORMAT,
  *   %LP_ERROR_STATE before a module was set up, and those of what is loaded
@@ -132,7 +127,7 @@ lp_fabric_load (LpFabric *self,
     return NULL;
 
   _lp_checkpoint_init (&checkpoint);
-  if (!_lp_checkpoint_read (&checkpoint, path, error) || !load_parts (self, &checkpoint, error))
+  if (!_lp_checkpoint_read (&checkpoint, path, error) || !load_parts (self, &checkpoint, path, error))
     return NULL;
 
   extra = _lp_checkpoint_lookup (&checkpoint, "extra");

@@ -34,45 +34,6 @@ save_loops (LpTrainer  *self,
   return _lp_log_save (&run->log, state, error) ? g_steal_pointer (&state) : NULL;
 }
 
-/* Plugins that report the same may store differently: levels of apex, options. */
-static char *
-describe_storage (LpPrecisionPlugin *plugin)
-{
-  g_autoptr (LpPrecisionTraits) traits = lp_precision_plugin_dup_traits (plugin, NULL);
-
-  if (traits == NULL)
-    return g_strdup ("?");
-
-  return g_strdup_printf ("weights in %s, masters in %s", lp_precision_traits_get_storage (traits),
-                          lp_precision_traits_get_master (traits));
-}
-
-/* What the plugin needs, and for people: what it was. */
-static gboolean
-save_plugin (LpTrainer     *self,
-             LpCheckpoint  *checkpoint,
-             GError       **error)
-{
-  g_autoptr (LpPrecisionPlugin) plugin = _lp_precision_slot_dup_plugin (&self->precision);
-  g_autofree char *id = lp_precision_plugin_dup_state_id (plugin);
-  g_autofree char *precision = lp_trainer_dup_precision (self);
-  g_autofree char *stores = describe_storage (plugin);
-  LpState *state = lp_precision_plugin_save_state (plugin, error);
-  LpState *about;
-
-  if (state == NULL)
-    return FALSE;
-  _lp_checkpoint_add (checkpoint, "plugin", state);
-
-  about = lp_state_new ();
-  lp_state_set_value (about, "plugin", g_variant_new_string (id));
-  lp_state_set_value (about, "precision", g_variant_new_string (precision != NULL ? precision : ""));
-  lp_state_set_value (about, "stores", g_variant_new_string (stores));
-  _lp_checkpoint_add (checkpoint, "precision", about);
-
-  return TRUE;
-}
-
 static gboolean
 save_callbacks (LpTrainer     *self,
                 LpCheckpoint  *checkpoint,
@@ -146,6 +107,7 @@ save_run (LpTrainer     *self,
           LpCheckpoint  *checkpoint,
           GError       **error)
 {
+  g_autoptr (LpPrecisionPlugin) plugin = _lp_precision_slot_dup_plugin (&self->precision);
   g_autoptr (GVariant) random = lp_generator_dup_state (lp_generator_get_default ());
   LpState *loops = save_loops (self, error);
   LpState *generator;
@@ -160,7 +122,7 @@ save_run (LpTrainer     *self,
   if (self->run.train_loader != NULL)
     _lp_checkpoint_add (checkpoint, "loader", lp_data_loader_save_state (self->run.train_loader));
 
-  return save_plugin (self, checkpoint, error) &&
+  return _lp_checkpoint_add_precision (checkpoint, plugin, error) &&
          save_optimizers (self, checkpoint, error) &&
          save_callbacks (self, checkpoint, error);
 }
@@ -438,53 +400,6 @@ load_optimizers (LpTrainer     *self,
   return TRUE;
 }
 
-static char *
-dup_string (LpState    *state,
-            const char *name)
-{
-  g_autoptr (GVariant) value = state != NULL ? lp_state_dup_value (state, name) : NULL;
-
-  return value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_STRING) ? g_variant_dup_string (value, NULL) : NULL;
-}
-
-static void
-tell_about_precision (LpTrainer    *self,
-                      LpCheckpoint *checkpoint,
-                      const char   *path)
-{
-  LpState *about = _lp_checkpoint_lookup (checkpoint, "precision");
-  g_autofree char *former_id = dup_string (about, "plugin");
-  g_autofree char *former = dup_string (about, "precision");
-  g_autofree char *stored = dup_string (about, "stores");
-  g_autofree char *id = lp_precision_plugin_dup_state_id (self->run.plugin);
-  g_autofree char *precision = lp_trainer_dup_precision (self);
-  g_autofree char *stores = describe_storage (self->run.plugin);
-
-  if (former == NULL || (g_strcmp0 (former_id, id) == 0 && g_strcmp0 (former, precision) == 0 &&
-                         (stored == NULL || g_str_equal (stored, stores))))
-    return;
-
-  g_message ("%s: it was saved under %s (%s%s%s), and the run goes on under %s (%s, %s)", path, former,
-             former_id != NULL ? former_id : "?", stored != NULL ? ", " : "", stored != NULL ? stored : "", precision, id, stores);
-}
-
-/* What of another precision can't be used is told by the plugin and left alone: the run then starts with fresh state. */
-static gboolean
-load_plugin (LpTrainer     *self,
-             LpCheckpoint  *checkpoint,
-             const char    *path,
-             GError       **error)
-{
-  LpState *state = _lp_checkpoint_lookup (checkpoint, "plugin");
-
-  if (state != NULL && !lp_precision_plugin_load_state (self->run.plugin, state, error))
-    return FALSE;
-
-  tell_about_precision (self, checkpoint, path);
-
-  return TRUE;
-}
-
 static gboolean
 load_callbacks (LpTrainer     *self,
                 LpCheckpoint  *checkpoint,
@@ -547,7 +462,7 @@ _lp_trainer_restore_state (LpTrainer   *self,
   if (!load_loops (self, loops, path, error) ||
       !lp_data_loader_load_state (self->run.train_loader, loader, error) ||
       !load_optimizers (self, &checkpoint, path, error) ||
-      !load_plugin (self, &checkpoint, path, error) ||
+      !_lp_checkpoint_load_precision (&checkpoint, self->run.plugin, path, error) ||
       !load_callbacks (self, &checkpoint, error))
     return FALSE;
 

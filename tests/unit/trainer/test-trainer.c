@@ -340,56 +340,6 @@ test_loggers (void)
   g_assert_true (g_str_has_prefix (text, "step,train_loss_step,epoch,val_loss,val_acc,train_loss_epoch\n4,"));
 }
 
-static void
-test_fabric (gconstpointer precision)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (LpFabric) fabric = lp_fabric_new (precision, &error);
-  g_autoptr (TestNet) net = test_net_new (1);
-  g_autoptr (LpDataLoader) loader = test_loader_new (60, 10, TRUE);
-  g_autoptr (GPtrArray) parameters = NULL;
-  g_autoptr (LpOptimizer) optimizer = NULL;
-  double first = 0, last = 0;
-
-  g_assert_no_error (error);
-  g_assert_true (lp_fabric_setup_module (fabric, LP_MODULE (net), &error));
-  parameters = lp_module_dup_parameters (LP_MODULE (net));
-  optimizer = lp_adamw_new (parameters, 0.01);
-  g_assert_true (lp_fabric_setup_optimizer (fabric, optimizer, &error));
-
-  for (int epoch = 0; epoch < 5; epoch++)
-    {
-      LpBatch *raw;
-
-      g_assert_true (lp_data_loader_start_epoch (loader, epoch, &error));
-      while ((raw = lp_data_loader_next (loader, &error)) != NULL)
-        {
-          g_autoptr (LpBatch) owned = raw;
-          g_autoptr (LpBatch) batch = lp_fabric_convert_batch (fabric, raw, &error);
-          g_autoptr (LpTensor) output = lp_fabric_forward (fabric, LP_MODULE (net), lp_batch_get_tensor (batch, 0), &error);
-          g_autoptr (LpTensor) loss = lp_tensor_cross_entropy (output, lp_batch_get_tensor (batch, 1), &error);
-
-          g_assert_no_error (error);
-          last = lp_tensor_get_item (loss, NULL);
-          if (first == 0)
-            first = last;
-          g_assert_true (lp_optimizer_zero_grad (optimizer, &error));
-          g_assert_true (lp_fabric_backward (fabric, loss, &error));
-          g_assert_true (lp_fabric_clip_gradients (fabric, optimizer, 1, LP_CLIP_NORM, &error));
-          g_assert_cmpint (lp_fabric_optimizer_step (fabric, optimizer, &error), !=, LP_STEP_FAILED);
-          g_assert_no_error (error);
-        }
-    }
-  g_assert_cmpfloat (last, <, first);
-  g_assert_true (lp_fabric_save (fabric, "lp-test-checkpoints/fabric.safetensors", NULL, &error));
-  {
-    g_autoptr (LpState) extra = lp_fabric_load (fabric, "lp-test-checkpoints/fabric.safetensors", &error);
-
-    g_assert_no_error (error);
-    g_assert_nonnull (extra);
-  }
-}
-
 int
 main (int   argc,
       char *argv[])
@@ -402,11 +352,9 @@ main (int   argc,
     {
       g_autofree char *fit = g_strconcat ("/trainer/fit/", names[i], NULL);
       g_autofree char *resume = g_strconcat ("/trainer/resume/", names[i], NULL);
-      g_autofree char *fabric = g_strconcat ("/fabric/", names[i], NULL);
 
       g_test_add_data_func (fit, names[i], test_fit);
       g_test_add_data_func (resume, names[i], test_resume);
-      g_test_add_data_func (fabric, names[i], test_fabric);
     }
   g_test_add_func ("/trainer/validate-and-predict", test_validate_and_predict);
   g_test_add_func ("/trainer/accumulate", test_accumulate);

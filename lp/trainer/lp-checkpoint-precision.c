@@ -1,0 +1,88 @@
+/* The precision in a checkpoint, of LpTrainer's as of LpFabric's. */
+
+#include <lp/trainer/lp-checkpoint-private.h>
+
+/* Plugins that report the same may store differently: levels of apex, options. */
+static char *
+describe_storage (LpPrecisionPlugin *plugin)
+{
+  g_autoptr (LpPrecisionTraits) traits = lp_precision_plugin_dup_traits (plugin, NULL);
+
+  if (traits == NULL)
+    return g_strdup ("?");
+
+  return g_strdup_printf ("weights in %s, masters in %s", lp_precision_traits_get_storage (traits),
+                          lp_precision_traits_get_master (traits));
+}
+
+/* What the plugin needs, and for people: what it was. */
+gboolean
+_lp_checkpoint_add_precision (LpCheckpoint       *self,
+                              LpPrecisionPlugin  *plugin,
+                              GError            **error)
+{
+  g_autofree char *id = lp_precision_plugin_dup_state_id (plugin);
+  g_autofree char *precision = lp_precision_plugin_dup_precision (plugin);
+  g_autofree char *stores = describe_storage (plugin);
+  LpState *state = lp_precision_plugin_save_state (plugin, error);
+  LpState *about;
+
+  if (state == NULL)
+    return FALSE;
+  _lp_checkpoint_add (self, "plugin", state);
+
+  about = lp_state_new ();
+  lp_state_set_value (about, "plugin", g_variant_new_string (id));
+  lp_state_set_value (about, "precision", g_variant_new_string (precision != NULL ? precision : ""));
+  lp_state_set_value (about, "stores", g_variant_new_string (stores));
+  _lp_checkpoint_add (self, "precision", about);
+
+  return TRUE;
+}
+
+static char *
+dup_string (LpState    *state,
+            const char *name)
+{
+  g_autoptr (GVariant) value = state != NULL ? lp_state_dup_value (state, name) : NULL;
+
+  return value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_STRING) ? g_variant_dup_string (value, NULL) : NULL;
+}
+
+static void
+tell_about_change (LpCheckpoint      *self,
+                   LpPrecisionPlugin *plugin,
+                   const char        *path)
+{
+  LpState *about = _lp_checkpoint_lookup (self, "precision");
+  g_autofree char *former_id = dup_string (about, "plugin");
+  g_autofree char *former = dup_string (about, "precision");
+  g_autofree char *stored = dup_string (about, "stores");
+  g_autofree char *id = lp_precision_plugin_dup_state_id (plugin);
+  g_autofree char *precision = lp_precision_plugin_dup_precision (plugin);
+  g_autofree char *stores = describe_storage (plugin);
+
+  if (former == NULL || (g_strcmp0 (former_id, id) == 0 && g_strcmp0 (former, precision) == 0 &&
+                         (stored == NULL || g_str_equal (stored, stores))))
+    return;
+
+  g_message ("%s: it was saved under %s (%s%s%s), and goes on under %s (%s, %s)", path, former,
+             former_id != NULL ? former_id : "?", stored != NULL ? ", " : "", stored != NULL ? stored : "", precision, id, stores);
+}
+
+/* What of another precision can't be used is told by the plugin and left alone: it then goes on with fresh state. */
+gboolean
+_lp_checkpoint_load_precision (LpCheckpoint       *self,
+                               LpPrecisionPlugin  *plugin,
+                               const char         *path,
+                               GError            **error)
+{
+  LpState *state = _lp_checkpoint_lookup (self, "plugin");
+
+  if (state != NULL && !lp_precision_plugin_load_state (plugin, state, error))
+    return FALSE;
+
+  tell_about_change (self, plugin, path);
+
+  return TRUE;
+}
