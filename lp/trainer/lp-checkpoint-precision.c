@@ -1,6 +1,7 @@
 /* The precision in a checkpoint, of LpTrainer's as of LpFabric's. */
 
 #include <lp/trainer/lp-checkpoint-private.h>
+#include <lp/trainer/lp-state-private.h>
 
 /* Plugins that report the same may store differently: levels of apex, options. */
 static char *
@@ -40,24 +41,14 @@ _lp_checkpoint_add_precision (LpCheckpoint       *self,
   return TRUE;
 }
 
-static char *
-dup_string (LpState    *state,
-            const char *name)
-{
-  g_autoptr (GVariant) value = state != NULL ? lp_state_dup_value (state, name) : NULL;
-
-  return value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_STRING) ? g_variant_dup_string (value, NULL) : NULL;
-}
-
 static void
-tell_about_change (LpCheckpoint      *self,
+tell_about_change (LpState           *about,
                    LpPrecisionPlugin *plugin,
                    const char        *path)
 {
-  LpState *about = _lp_checkpoint_lookup (self, "precision");
-  g_autofree char *former_id = dup_string (about, "plugin");
-  g_autofree char *former = dup_string (about, "precision");
-  g_autofree char *stored = dup_string (about, "stores");
+  g_autofree char *former_id = _lp_state_dup_string (about, "plugin");
+  g_autofree char *former = _lp_state_dup_string (about, "precision");
+  g_autofree char *stored = _lp_state_dup_string (about, "stores");
   g_autofree char *id = lp_precision_plugin_dup_state_id (plugin);
   g_autofree char *precision = lp_precision_plugin_dup_precision (plugin);
   g_autofree char *stores = describe_storage (plugin);
@@ -78,11 +69,13 @@ _lp_checkpoint_load_precision (LpCheckpoint       *self,
                                GError            **error)
 {
   LpState *state = _lp_checkpoint_lookup (self, "plugin");
+  LpState *about = _lp_checkpoint_lookup (self, "precision");
 
   if (state != NULL && !lp_precision_plugin_load_state (plugin, state, error))
     return FALSE;
 
-  tell_about_change (self, plugin, path);
+  if (about != NULL)
+    tell_about_change (about, plugin, path);
 
   return TRUE;
 }

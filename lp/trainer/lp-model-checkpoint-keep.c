@@ -9,6 +9,7 @@
 #include <lp/trainer/lp-model-checkpoint-private.h>
 
 #include <lp/data/lp-data-private.h>
+#include <lp/trainer/lp-state-private.h>
 #include <lp/trainer/lp-trainer-private.h>
 
 void
@@ -236,4 +237,51 @@ _lp_model_checkpoint_save (LpModelCheckpoint  *self,
     g_unlink (dropped);
 
   return TRUE;
+}
+
+LpState *
+_lp_model_checkpoint_save_state (LpCallback *callback,
+                                 GError **error)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
+  LpState *state = lp_state_new ();
+  GVariantBuilder builder;
+
+  g_variant_builder_init (&builder, G_VARIANT_TYPE ("a(sd)"));
+  for (guint i = 0; i < self->kept->len; i++)
+    {
+      LpKept *kept = g_ptr_array_index (self->kept, i);
+
+      g_variant_builder_add (&builder, "(sd)", kept->path, kept->score);
+    }
+  lp_state_set_value (state, "kept", g_variant_builder_end (&builder));
+  lp_state_set_value (state, "saved-step", g_variant_new_int64 (self->saved_step));
+  if (self->last_model_path != NULL)
+    lp_state_set_value (state, "last-model-path", g_variant_new_string (self->last_model_path));
+
+  return state;
+}
+
+void
+_lp_model_checkpoint_load_state (LpCallback *callback,
+                                 LpState *state,
+                                 GError **error)
+{
+  LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
+  g_autoptr (GVariant) list = lp_state_dup_value (state, "kept");
+  GVariantIter iter;
+  const char *path;
+  double score;
+
+  g_ptr_array_set_size (self->kept, 0);
+  if (list != NULL && g_variant_is_of_type (list, G_VARIANT_TYPE ("a(sd)")))
+    {
+      g_variant_iter_init (&iter, list);
+      while (g_variant_iter_next (&iter, "(&sd)", &path, &score))
+        if (g_file_test (path, G_FILE_TEST_EXISTS))
+          g_free (_lp_model_checkpoint_insert (self, path, score));
+    }
+  g_free (self->last_model_path);
+  self->last_model_path = _lp_state_dup_string (state, "last-model-path");
+  _lp_state_get (state, "saved-step", "x", &self->saved_step, error);
 }

@@ -37,4 +37,7 @@ char    *_lp_model_checkpoint_insert (LpModelCheckpoint *self, const char *path,
 /* Writes what has to be written for a value. */
 gboolean _lp_model_checkpoint_save   (LpModelCheckpoint *self, LpTrainer *trainer, double score, GError **error);
 
+LpState *_lp_model_checkpoint_save_state (LpCallback *callback, GError **error);
+void     _lp_model_checkpoint_load_state (LpCallback *callback, LpState *state, GError **error);
+
 G_END_DECLS

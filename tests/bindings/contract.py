@@ -8,16 +8,8 @@ import gi
 gi.require_version('Lp', '1')
 from gi.repository import Gio, GLib, GObject, Lp  # noqa: E402
 
-QUIET = dict(enable_progress_bar=False, enable_checkpointing=False, enable_model_summary=False)
-
-_count = 0
-
-
-def subclass(base, **members):
-    """A fresh subclass: a type's name can be registered once only."""
-    global _count
-    _count += 1
-    return type(f'Contract{base.__name__}{_count}', (base,), members)
+import contract_family  # noqa: E402
+from contract_util import Net, QUIET, Watch, a_loader, expect_error, fit, subclass  # noqa: E402
 
 
 class Parent:
@@ -96,17 +88,6 @@ INVOKE = {
 }
 
 OBJECTS = ('dup_traits', 'convert_input', 'convert_output', 'quantize_operand', 'matmul', 'scale_loss', 'save_state')
-
-
-def expect_error(code, function, *args, mentions=''):
-    """Call FUNCTION, which has to raise a GError of CODE."""
-    try:
-        result = function(*args)
-    except GLib.Error as error:
-        assert Lp.matches(error, code), f'got {error.domain} {error.code}: {error.message}'
-        assert mentions in error.message, f'{mentions!r} is not in {error.message!r}'
-        return error
-    raise AssertionError(f'no error, but {result}')
 
 
 def validating_apart(name):
@@ -431,39 +412,6 @@ class Square(Lp.Function):
         return [grad_output * self.input * 2]
 
 
-class Net(Lp.Model):
-    def __init__(self):
-        super().__init__()
-        self.layers = Lp.Sequential(Lp.Linear(4, 8), Lp.ReLU(), Lp.Linear(8, 2))
-        self.losses = []
-
-    def do_forward(self, x):
-        return self.layers(x)
-
-    def do_training_step(self, batch, batch_idx):
-        inputs, targets = batch
-        loss = self(inputs).cross_entropy(targets)
-        self.losses.append(loss.item())
-        return loss
-
-    def do_configure_optimizers(self):
-        return Lp.AdamW(self.parameters(), lr=0.05)
-
-
-def a_loader(samples=8, batch_size=8):
-    with Lp.generator(1):
-        inputs = Lp.Tensor.normal([samples, 4], 0, 1)
-    return Lp.DataLoader(Lp.TensorDataset(inputs, Lp.tensor([i % 2 for i in range(samples)])), batch_size, False)
-
-
-def fit(model, loader=None, **settings):
-    settings = {'max_steps': 3, 'precision': '32-true', **settings}
-    trainer = Lp.Trainer(**settings, **QUIET)
-    with Lp.generator(1):
-        trainer.fit(model, loader or a_loader())
-    return trainer
-
-
 def subclass_mixed_plugin():
     calls = []
 
@@ -648,110 +596,11 @@ def subclass_optimizer():
     assert mine.tolist() == reference.tolist() != [1.0, 2.0]
 
 
-# Every plugin of the registry
-
-def entries():
-    """Entry, class and properties of whatever the registry makes of a class of the library."""
-    for entry in REGISTRY:
-        base = getattr(Lp, entry.get_gtype().name.removeprefix('Lp'), None)
-        if base is not None:
-            values = entry.dup_values()
-            values = {key.replace('-', '_'): value for key, value in values.unpack().items()} if values else {}
-            yield entry, base, {'precision': entry.get_name(), **values}
-
-
-class Wide(Lp.Model):
-    """As wide as fp8 wants layers to be."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = Lp.Linear(16, 16)
-
-    def do_training_step(self, batch, batch_idx):
-        return self.layer(batch[0]).cross_entropy(batch[1])
-
-    def do_configure_optimizers(self):
-        return Lp.SGD([item for item in self.parameters() if item.requires_grad], lr=0.05)
-
-
-def a_wide_loader():
-    return Lp.DataLoader(Lp.TensorDataset(Lp.Tensor.ones([16, 16]), Lp.tensor([i % 16 for i in range(16)])), 8, False)
-
-
-def family_train():
-    for entry, base, values in entries():
-        calls = []
-
-        def end_step(self):
-            calls.append(self)
-            return base.do_end_step(self)
-
-        plugin, model = subclass(base, do_end_step=end_step)(**values), Wide()
-        before = model.layer.bias.tolist()
-        trainer = fit(model, a_wide_loader(), precision=plugin, max_steps=2)
-        assert calls == [plugin] * 2, f'{entry.get_name()}: {calls}'
-        assert trainer.precision == plugin.precision == values['precision'], entry.get_name()
-        assert model.layer.bias.tolist() != before, f'{entry.get_name()}: nothing was trained'
-
-
-def family_refuse():
-    for entry, base, values in entries():
-        def validate(self, context):
-            if context.get_module() is not None:
-                raise Lp.new_error(Lp.PrecisionError.CONFLICT, 'not this model')
-            return base.do_validate(self, context)
-
-        refusing = subclass(base, do_validate=validate)
-        expect_error(Lp.PrecisionError.CONFLICT, lambda: fit(Wide(), a_wide_loader(), precision=refusing(**values)),
-                     mentions='not this model')
-        expect_error(Lp.PrecisionError.CONFLICT, Lp.Fabric(precision=refusing(**values)).setup_module, Wide())
-
-        def never(self, context):
-            raise Lp.new_error(Lp.PrecisionError.UNSUPPORTED, 'never')
-
-        expect_error(Lp.PrecisionError.UNSUPPORTED, lambda: subclass(base, do_validate=never)(**values), mentions='never')
-
-
 # Memory
-
-def resident_pages():
-    with open('/proc/self/statm', encoding='ascii') as statm:
-        return int(statm.read().split()[1])
-
-
-class Watch(Lp.Callback):
-    """Notes the resident memory after a hundred steps and at the end."""
-
-    def do_on_train_batch_end(self, trainer, model, outputs, batch, batch_idx):
-        if trainer.get_global_step() == 100:
-            self.early = resident_pages()
-        self.late = resident_pages()
-
-
-def memory_family():
-    """A subclass of each class of the registry, whose overrides make objects."""
-    seen = set()
-    for _, base, values in entries():
-        if base in seen:
-            continue
-        seen.add(base)
-
-        def convert_input(self, tensor):
-            return base.do_convert_input(self, tensor * 1.0)
-
-        def end_step(self):
-            return base.do_end_step(self)
-
-        watch = Watch()
-        fit(Wide(), a_wide_loader(), max_steps=1000, max_epochs=-1, callbacks=[watch],
-            precision=subclass(base, do_convert_input=convert_input, do_end_step=end_step)(**values))
-        grown = (watch.late - watch.early) * 4
-        assert grown <= 512, f'{base.__name__}: {grown} KiB more after a thousand steps than after a hundred'
-
 
 def check_memory(what):
     if what == 'family':
-        memory_family()
+        contract_family.memory()
         return
     calls = []
 
@@ -784,7 +633,7 @@ CHECKS = {
     'fallback': check_fallback, 'exception': check_exception, 'memory': check_memory,
     'construct': lambda what: look_up('construct', what)(), 'registry': lambda what: look_up('registry', what)(),
     'trainer': lambda what: look_up('trainer', what)(), 'subclass': lambda what: look_up('subclass', what)(),
-    'family': lambda what: look_up('family', what)(),
+    'family': lambda what: getattr(contract_family, what)(),
 }
 PLUGIN_CHECKS = ('override', 'error', 'broken', 'nonsense', 'fallback', 'exception')
 
@@ -794,7 +643,7 @@ def cases(lines):
     for line in lines:
         yield line, Parent.base, Parent.values, line
     seen = set()
-    for _, base, values in entries():
+    for _, base, values in contract_family.entries():
         if base in seen:
             continue
         seen.add(base)

@@ -142,23 +142,11 @@ dup_traits (LpPrecisionPlugin *plugin, GError **error)
   return answer (plugin, error) ? lp_precision_traits_new ("f32", "f32", "f32", "f32", "f32") : NULL;
 }
 
-static gboolean unsupported;
-
-static gboolean
-supports (LpPrecisionPlugin *plugin, LpDevice *device, GError **error)
-{
-  if (unsupported)
-    g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, "not here");
-
-  return !unsupported;
-}
-
 static void
 test_plugin_class_init (TestPluginClass *klass)
 {
   LpPrecisionPluginClass *plugin_class = LP_PRECISION_PLUGIN_CLASS (klass);
 
-  plugin_class->supports = supports;
   plugin_class->dup_traits = dup_traits;
   plugin_class->begin_init = answer;
   plugin_class->end_init = answer;
@@ -480,143 +468,6 @@ test_scope (void)
     }
 }
 
-typedef LpTensor *(* Unary) (LpTensor *self, GError **error);
-
-/* The classes that autocast has for CUDA: an operation given f16 computes in f32 or stays; one given f32 stays or goes down. */
-static void
-test_autocast_classes (void)
-{
-  const struct { const char *name; Unary call; gboolean wide; } rows[] = {
-    { "exp", lp_tensor_exp, TRUE }, { "log", lp_tensor_log, TRUE }, { "rsqrt", lp_tensor_rsqrt, TRUE },
-    { "reciprocal", lp_tensor_reciprocal, TRUE }, { "relu", lp_tensor_relu, FALSE },
-    { "silu", lp_tensor_silu, FALSE }, { "tanh", lp_tensor_tanh, FALSE }, { "sigmoid", lp_tensor_sigmoid, FALSE },
-    { "abs", lp_tensor_abs, FALSE }, { "neg", lp_tensor_neg, FALSE }, { "sqrt", lp_tensor_sqrt, FALSE },
-  };
-  g_autoptr (LpPrecisionPlugin) plugin = create ("16-mixed");
-  g_autoptr (LpTensor) wide = lp_tensor_ones ((gint64[]) { 2, 2 }, 2, lp_dtype_f32 (), NULL, NULL);
-  g_autoptr (LpTensor) low = lp_tensor_ones ((gint64[]) { 2, 2 }, 2, lp_dtype_f16 (), NULL, NULL);
-  g_autoptr (LpTensor) f64 = lp_tensor_ones ((gint64[]) { 2, 2 }, 2, lp_dtype_f64 (), NULL, NULL);
-  LpTensor *pair[] = { wide, low };
-  g_autoptr (GError) error = NULL;
-
-  g_assert_true (lp_precision_plugin_push_scope (plugin, &error));
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    {
-      g_autoptr (LpTensor) of_low = rows[i].call (low, &error);
-      g_autoptr (LpTensor) of_wide = rows[i].call (wide, &error);
-      g_autoptr (LpTensor) of_f64 = rows[i].call (f64, &error);
-
-      g_assert_no_error (error);
-      g_test_message ("%s", rows[i].name);
-      g_assert_true (lp_tensor_get_dtype (of_low) == (rows[i].wide ? lp_dtype_f32 () : lp_dtype_f16 ()));
-      g_assert_true (lp_tensor_get_dtype (of_wide) == lp_dtype_f32 ());
-      g_assert_true (lp_tensor_get_dtype (of_f64) == lp_dtype_f64 ());
-    }
-  {
-    g_autoptr (LpTensor) product = lp_tensor_matmul (wide, wide, &error);
-    g_autoptr (LpTensor) linear = lp_tensor_linear (wide, wide, NULL, &error);
-    g_autoptr (LpTensor) softmax = lp_tensor_softmax (low, 1, &error);
-    g_autoptr (LpTensor) sum = lp_tensor_sum (low, NULL, 0, FALSE, &error);
-    g_autoptr (LpTensor) loss = lp_tensor_mse_loss (low, low, LP_REDUCTION_MEAN, &error);
-    g_autoptr (LpTensor) joined = lp_tensor_cat (pair, 2, 0, &error);
-    g_autoptr (LpTensor) added = lp_tensor_add (low, wide, &error);
-    g_autoptr (LpTensor) wider = lp_tensor_matmul (f64, f64, &error);
-
-    g_assert_no_error (error);
-    g_assert_true (lp_tensor_get_dtype (product) == lp_dtype_f16 ());
-    g_assert_true (lp_tensor_get_dtype (linear) == lp_dtype_f16 ());
-    g_assert_true (lp_tensor_get_dtype (softmax) == lp_dtype_f32 ());
-    g_assert_true (lp_tensor_get_dtype (sum) == lp_dtype_f32 ());
-    g_assert_true (lp_tensor_get_dtype (loss) == lp_dtype_f32 ());
-    g_assert_true (lp_tensor_get_dtype (joined) == lp_dtype_f32 ());
-    g_assert_true (lp_tensor_get_dtype (added) == lp_dtype_f32 ());
-    g_assert_true (lp_tensor_get_dtype (wider) == lp_dtype_f64 ());
-  }
-  lp_precision_plugin_pop_scope (plugin);
-}
-
-/* A mixed precision of somebody's own that moves operations to other classes. */
-typedef struct { LpMixedPrecisionPlugin parent_instance; } TestMixed;
-typedef struct { LpMixedPrecisionPluginClass parent_class; } TestMixedClass;
-
-static GType test_mixed_get_type (void);
-
-G_DEFINE_TYPE (TestMixed, test_mixed, LP_TYPE_MIXED_PRECISION_PLUGIN)
-
-static LpCastPolicy *
-test_mixed_get_cast_policy (LpPrecisionPlugin  *plugin,
-                            GError            **error)
-{
-  LpCastPolicy *policy = LP_PRECISION_PLUGIN_CLASS (test_mixed_parent_class)->get_cast_policy (plugin, error);
-
-  lp_cast_policy_set_class (policy, "linear", LP_AUTOCAST_FLOAT32);
-  lp_cast_policy_set_class (policy, "softmax", LP_AUTOCAST_LOW_PRECISION);
-
-  return policy;
-}
-
-static void
-test_mixed_class_init (TestMixedClass *klass)
-{
-  LP_PRECISION_PLUGIN_CLASS (klass)->get_cast_policy = test_mixed_get_cast_policy;
-}
-
-static void
-test_mixed_init (TestMixed *self)
-{
-}
-
-static void
-test_own_policy (void)
-{
-  g_autoptr (LpPrecisionPlugin) plugin = g_object_new (test_mixed_get_type (), "precision", "bf16-mixed", NULL);
-  g_autoptr (LpPrecisionPlugin) plain = create ("bf16-mixed");
-  g_autoptr (LpTensor) x = lp_tensor_ones ((gint64[]) { 2, 2 }, 2, lp_dtype_f32 (), NULL, NULL);
-  LpPrecisionPlugin *const plugins[] = { plugin, plain };
-
-  for (guint i = 0; i < 2; i++)
-    {
-      g_autoptr (LpTensor) linear = NULL;
-      g_autoptr (LpTensor) softmax = NULL;
-      g_autoptr (GError) error = NULL;
-
-      g_assert_true (lp_precision_plugin_push_scope (plugins[i], &error));
-      linear = lp_tensor_linear (x, x, NULL, &error);
-      softmax = lp_tensor_softmax (x, 1, &error);
-      lp_precision_plugin_pop_scope (plugins[i]);
-      g_assert_no_error (error);
-      g_assert_true (lp_tensor_get_dtype (linear) == (i == 0 ? lp_dtype_f32 () : lp_dtype_bf16 ()));
-      g_assert_true (lp_tensor_get_dtype (softmax) == (i == 0 ? lp_dtype_bf16 () : lp_dtype_f32 ()));
-    }
-}
-
-/* What a region without gradients cast first is no obstacle to a gradient afterwards. */
-static void
-test_no_grad_region (void)
-{
-  g_autoptr (LpPrecisionPlugin) plugin = create ("16-mixed");
-  g_autoptr (LpModule) layer = lp_linear_new (2, 2);
-  g_autoptr (LpTensor) x = lp_tensor_ones ((gint64[]) { 1, 2 }, 2, NULL, NULL, NULL);
-  g_autoptr (LpTensor) unrecorded = NULL;
-  g_autoptr (LpTensor) y = NULL;
-  g_autoptr (LpTensor) loss = NULL;
-  g_autoptr (LpTensor) grad = NULL;
-  g_autoptr (GError) error = NULL;
-
-  g_assert_true (lp_precision_plugin_push_scope (plugin, &error));
-  lp_grad_mode_push (FALSE);
-  unrecorded = lp_module_forward (layer, x, &error);
-  lp_grad_mode_pop ();
-  y = lp_module_forward (layer, x, &error);
-  loss = lp_tensor_sum (y, NULL, 0, FALSE, &error);
-  lp_precision_plugin_pop_scope (plugin);
-  g_assert_true (lp_tensor_backward (loss, NULL, &error));
-  g_assert_no_error (error);
-  grad = lp_tensor_dup_grad (lp_linear_get_weight (LP_LINEAR (layer)));
-  g_assert_nonnull (grad);
-  g_assert_true (lp_tensor_get_dtype (grad) == lp_dtype_f32 ());
-}
-
 static void
 test_quantizer (void)
 {
@@ -891,43 +742,6 @@ test_training (void)
     }
 }
 
-static void
-test_auto (void)
-{
-  LpPrecisionRegistry *registry = lp_precision_registry_get_default ();
-  LpDevice *device = lp_device_get_default ();
-  gboolean has_bf16 = lp_device_computes_natively (device, lp_dtype_bf16 (), lp_dtype_bf16 (), lp_dtype_f32 ());
-  g_autofree char *reason = NULL;
-  g_autofree char *precision = NULL;
-  g_autofree char *mine = NULL;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (LpPrecisionPlugin) plugin = lp_precision_registry_choose (registry, device, &reason, &error);
-  g_autoptr (LpPrecisionPlugin) named = lp_precision_registry_create (registry, "auto", NULL, &error);
-  g_autoptr (LpPrecisionPlugin) other = NULL;
-  g_autoptr (LpRegistryEntry) entry = NULL;
-
-  g_assert_no_error (error);
-  precision = lp_precision_plugin_dup_precision (plugin);
-  g_assert_cmpstr (precision, ==, has_bf16 ? "bf16-mixed" : "32-true");
-  g_assert_true (G_OBJECT_TYPE (named) == G_OBJECT_TYPE (plugin));
-  g_assert_true (g_str_has_prefix (reason, precision));
-  g_assert_true (has_bf16 || strstr (reason, "bf16-mixed: cpu doesn't compute bf16 natively") != NULL);
-
-  /* one that is faster, and one that says it can't */
-  entry = lp_registry_entry_new ("fastest", test_plugin_get_type (), NULL, NULL);
-  lp_registry_entry_set_rank (entry, 9);
-  g_assert_true (lp_registry_add (LP_REGISTRY (registry), entry, &error));
-  other = lp_precision_registry_choose (registry, device, NULL, &error);
-  g_assert_true (G_OBJECT_TYPE (other) == test_plugin_get_type ());
-  g_clear_object (&other);
-  unsupported = TRUE;
-  other = lp_precision_registry_choose (registry, device, &mine, &error);
-  g_assert_true (G_OBJECT_TYPE (other) == G_OBJECT_TYPE (plugin));
-  g_assert_nonnull (strstr (mine, "not fastest: not here"));
-  unsupported = FALSE;
-  g_assert_true (lp_registry_remove (LP_REGISTRY (registry), "fastest"));
-}
-
 int
 main (int   argc,
       char *argv[])
@@ -943,14 +757,10 @@ main (int   argc,
   g_test_add_func ("/precision/init-scope", test_init_scope);
   g_test_add_func ("/precision/convert", test_convert);
   g_test_add_func ("/precision/scope", test_scope);
-  g_test_add_func ("/precision/autocast-classes", test_autocast_classes);
-  g_test_add_func ("/precision/own-policy", test_own_policy);
-  g_test_add_func ("/precision/no-grad-region", test_no_grad_region);
   g_test_add_func ("/precision/quantizer", test_quantizer);
   g_test_add_func ("/precision/misbehaviour", test_misbehaviour);
   g_test_add_func ("/precision/saved-state", test_saved_state);
   g_test_add_func ("/precision/f16-weights", test_f16_weights);
-  g_test_add_func ("/precision/auto", test_auto);
   g_test_add_func ("/precision/training", test_training);
 
   return g_test_run ();
