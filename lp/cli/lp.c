@@ -75,11 +75,12 @@ or_dash (const char *text)
   return text != NULL && *text != '\0' ? text : "-";
 }
 
-/* What "auto" would take on each device that there is. */
-static void
-print_auto (LpRegistry *registry)
+/* What "auto" takes on each device that there is, and why. */
+static GPtrArray *
+dup_reasons (LpRegistry *registry)
 {
   LpRegistry *devices = LP_REGISTRY (lp_device_registry_get_default ());
+  GPtrArray *reasons = g_ptr_array_new_with_free_func (g_free);
 
   lp_registry_load_modules (devices);
   for (guint i = 0; i < g_list_model_get_n_items (G_LIST_MODEL (devices)); i++)
@@ -88,19 +89,35 @@ print_auto (LpRegistry *registry)
       g_autoptr (LpDevice) device = lp_device_lookup (lp_registry_entry_get_name (entry), NULL);
       g_autoptr (LpPrecisionPlugin) plugin = NULL;
       g_autoptr (GError) error = NULL;
-      g_autofree char *reason = NULL;
+      char *reason = NULL;
 
       if (device == NULL)
         continue;
       plugin = lp_precision_registry_choose (LP_PRECISION_REGISTRY (registry), device, &reason, &error);
-      g_print ("\nauto: %s\n", plugin != NULL ? reason : error->message);
+      g_ptr_array_add (reasons, plugin != NULL ? reason : g_strdup (error->message));
     }
+
+  return reasons;
+}
+
+static void
+add_strings (JsonBuilder *builder,
+             const char  *name,
+             char       **values,
+             gsize        n_values)
+{
+  json_builder_set_member_name (builder, name);
+  json_builder_begin_array (builder);
+  for (gsize i = 0; i < n_values; i++)
+    json_builder_add_string_value (builder, values[i]);
+  json_builder_end_array (builder);
 }
 
 static void
 list_precisions (LpRegistry *registry)
 {
   g_autoptr (GPtrArray) rows = g_ptr_array_new_with_free_func ((GDestroyNotify) g_strfreev);
+  g_autoptr (GPtrArray) reasons = dup_reasons (registry);
   g_autoptr (JsonBuilder) builder = json_builder_new ();
 
   lp_registry_load_modules (registry);
@@ -118,25 +135,24 @@ list_precisions (LpRegistry *registry)
                broken != NULL ? broken : or_dash (lp_registry_entry_get_description (entry)));
       json_builder_begin_object (builder);
       add_string (builder, "name", lp_registry_entry_get_name (entry));
-      json_builder_set_member_name (builder, "aliases");
-      json_builder_begin_array (builder);
-      for (char **alias = aliases; *alias != NULL; alias++)
-        json_builder_add_string_value (builder, *alias);
-      json_builder_end_array (builder);
+      add_strings (builder, "aliases", aliases, g_strv_length (aliases));
       add_string (builder, "origin", lp_registry_entry_get_origin (entry));
       add_string (builder, "description", lp_registry_entry_get_description (entry));
       add_string (builder, "problem", problem);
+      if (g_str_equal (lp_registry_entry_get_name (entry), "auto"))
+        add_strings (builder, "reasons", (char **) reasons->pdata, reasons->len);
       json_builder_end_object (builder);
     }
   json_builder_end_array (builder);
 
   if (as_json)
-    print_json (builder);
-  else
     {
-      print_columns (rows);
-      print_auto (registry);
+      print_json (builder);
+      return;
     }
+  print_columns (rows);
+  for (guint i = 0; i < reasons->len; i++)
+    g_print ("\nauto: %s\n", (char *) reasons->pdata[i]);
 }
 
 /* The GType and its ancestors, the nearest first. */
@@ -162,6 +178,12 @@ describe_value (GObject    *object,
   g_object_get_property (object, pspec->name, &value);
   if (G_VALUE_HOLDS_STRING (&value))
     return g_strdup (or_dash (g_value_get_string (&value)));
+  if (G_VALUE_HOLDS (&value, G_TYPE_STRV))
+    {
+      g_autofree char *joined = g_value_get_boxed (&value) != NULL ? g_strjoinv (" ", g_value_get_boxed (&value)) : NULL;
+
+      return g_strdup (or_dash (joined));
+    }
   if (G_VALUE_HOLDS_OBJECT (&value))
     return g_strdup (g_value_get_object (&value) != NULL ? G_OBJECT_TYPE_NAME (g_value_get_object (&value)) : "-");
 

@@ -88,12 +88,16 @@ def the_program_lists_precisions():
     names = {entry["name"]: entry for entry in json.loads(lp("precisions", "--json"))}
     assert {"32-true", "64-true", "16-true", "bf16-true", "16-mixed", "bf16-mixed", "int4-demo"} <= set(names), names
     assert names["int4-demo"]["origin"].endswith("lp-precision-int4-demo.so"), names
-    assert lp("precisions").splitlines()[0].split() == ["NAME", "ALIASES", "ORIGIN", "DESCRIPTION"]
+    assert re.match(r"(bf16-mixed|32-true) is the fastest precision that trains safely on cpu", names["auto"]["reasons"][0]), names
+    text = lp("precisions")
+    assert text.splitlines()[0].split() == ["NAME", "ALIASES", "ORIGIN", "DESCRIPTION"]
+    assert f"auto: {names['auto']['reasons'][0]}" in text, text
 
 
 def the_program_shows_one_precision():
     shown = json.loads(lp("precisions", "bf16", "--json"))
     assert shown["name"] == "bf16-mixed" and shown["compute"] == "bf16" and shown["storage"] == "f32", shown
+    assert json.loads(lp("precisions", "nf4", "--json"))["property ignore-modules"] is None
     assert "LpMixedPrecisionPlugin < LpPrecisionPlugin < GObject" in lp("precisions", "16-mixed")
 
 
