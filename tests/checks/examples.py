@@ -51,11 +51,12 @@ def the_vala_module_is_found_by_name_from_all_languages():
     assert int(result["bytes"]) <= 0.2 * 4 * 1568 * 128, result
 
 
-def adapters_on_a_trained_net_are_alike_in_c_vala_and_python():
+def adapters_on_a_trained_net_are_alike_in_all_languages():
     programs = {
         "c": [os.path.join(BUILD, "examples/c/lora")],
         "vala": [os.path.join(BUILD, "examples/vala/lora-vala")],
         "python": ["/usr/bin/python3", os.path.join(SOURCE, "examples/python/lora.py")],
+        "js": ["gjs", "-m", os.path.join(SOURCE, "examples/js/lora.js")],
     }
     lines = {name: run(program + ["nf4", "1", "3", DATA, "0.02", "1"]).splitlines()[-1] for name, program in programs.items()}
     assert len(set(lines.values())) == 1, lines
@@ -112,5 +113,5 @@ if shutil.which("gjs"):
     CHECKS.append(js_program_brings_its_own_precision)
 if os.path.isdir(DATA):
     CHECKS += [all_languages_train_alike, the_vala_module_is_found_by_name_from_all_languages,
-               adapters_on_a_trained_net_are_alike_in_c_vala_and_python]
+               adapters_on_a_trained_net_are_alike_in_all_languages]
 tap.run(CHECKS)
