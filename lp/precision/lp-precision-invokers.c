@@ -2,6 +2,7 @@
 
 #include <lp/autograd/lp-compute-scope-private.h>
 #include <lp/core/lp-error.h>
+#include <lp/optim/lp-optimizer-private.h>
 
 #define GET_CLASS(self) LP_PRECISION_PLUGIN_GET_CLASS (self)
 #define ensure_init     _lp_precision_plugin_ensure_init
@@ -277,7 +278,7 @@ lp_precision_plugin_convert_module (LpPrecisionPlugin  *self,
  * @error: return location for an error
  *
  * Sets up the groups of an optimizer, of a module that was converted: whether they have master weights, and how stored
- * weights are rounded. To be called before the first step, and before saved state is loaded.
+ * weights are rounded. Each optimizer of a plugin, or of a run of it, rounds by chance in its own stream. To be called before the first step, and before saved state is loaded.
  *
  * Returns: %TRUE on success
  */
@@ -294,6 +295,7 @@ lp_precision_plugin_convert_optimizer (LpPrecisionPlugin  *self,
 
   if (!ensure_init (self, error))
     return FALSE;
+  _lp_optimizer_set_stream (optimizer, _lp_precision_plugin_get_data (self)->n_optimizers++);
   ok = GET_CLASS (self)->convert_optimizer (self, optimizer, &local);
 
   return _lp_precision_plugin_end_boolean (self, "convert_optimizer", ok, local, error);

@@ -123,6 +123,7 @@ lp_precision_plugin_attach (LpPrecisionPlugin   *self,
                    G_OBJECT_TYPE_NAME (self));
       return FALSE;
     }
+  data->n_optimizers = 0;
   if (take_part (self, context, error))
     return TRUE;
 

@@ -18,6 +18,7 @@ typedef struct
   gboolean          initialised;
   gboolean          initialising;
   gint              attached;     /* atomic */
+  guint             n_optimizers; /* converted since then */
 
   GArray           *marks;        /* of begin_init: how many dtypes were pushed before */
   guint             n_pushed;

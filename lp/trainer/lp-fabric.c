@@ -505,7 +505,6 @@ lp_fabric_setup_optimizer (LpFabric *self,
       !lp_precision_plugin_convert_optimizer (self->plugin, optimizer, error))
     return FALSE;
 
-  _lp_optimizer_set_stream (optimizer, self->optimizers->len);
   g_ptr_array_add (self->optimizers, g_object_ref (optimizer));
   return TRUE;
 }

@@ -349,7 +349,6 @@ configure_optimizers (LpTrainer  *self,
     {
       LpOptimizer *optimizer = lp_optimizer_config_get_optimizer (run->config, i);
 
-      _lp_optimizer_set_stream (optimizer, i);
       g_ptr_array_add (run->optimizers, g_object_ref (optimizer));
       lp_precision_context_add_optimizer (run->context, optimizer);
     }
