@@ -94,6 +94,7 @@
 
 #include <lp/trainer/lp-callback.h>
 #include <lp/trainer/lp-csv-logger.h>
+#include <lp/trainer/lp-monitor-callback.h>
 #include <lp/trainer/lp-early-stopping.h>
 #include <lp/trainer/lp-fabric.h>
 #include <lp/trainer/lp-folder-logger.h>

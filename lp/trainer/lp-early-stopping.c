@@ -3,6 +3,7 @@
 #include <lp/trainer/lp-early-stopping.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/trainer/lp-monitor-callback-private.h>
 #include <lp/trainer/lp-state-private.h>
 #include <lp/trainer/lp-trainer.h>
 
@@ -16,10 +17,8 @@
  */
 struct _LpEarlyStopping
 {
-  LpCallback parent_instance;
+  LpMonitorCallback parent_instance;
 
-  char *monitor;
-  LpMonitorMode mode;
   double min_delta;
   guint patience;
   gboolean strict;
@@ -33,13 +32,11 @@ struct _LpEarlyStopping
   gboolean has_best;
 };
 
-G_DEFINE_FINAL_TYPE (LpEarlyStopping, lp_early_stopping, LP_TYPE_CALLBACK)
+G_DEFINE_FINAL_TYPE (LpEarlyStopping, lp_early_stopping, LP_TYPE_MONITOR_CALLBACK)
 
 enum
 {
   PROP_0,
-  PROP_MONITOR,
-  PROP_MODE,
   PROP_MIN_DELTA,
   PROP_PATIENCE,
   PROP_STRICT,
@@ -54,39 +51,22 @@ enum
 
 static GParamSpec *properties[N_PROPS];
 
-static gboolean
-is_better (LpEarlyStopping *self,
-           double           value,
-           double           than)
-{
-  return self->mode == LP_MONITOR_MIN ? value < than - self->min_delta : value > than + self->min_delta;
-}
-
-static gboolean
-is_beyond (LpEarlyStopping *self,
-           double           value,
-           double           threshold,
-           gboolean         good)
-{
-  if (threshold == G_MAXDOUBLE)
-    return FALSE;
-
-  return (self->mode == LP_MONITOR_MIN) == good ? value < threshold : value > threshold;
-}
-
 /* In this order: not finite, good enough, too bad, better, patience. */
 static char *
 judge (LpEarlyStopping *self,
        double           value)
 {
-  if (self->check_finite && !isfinite (value))
-    return g_strdup_printf ("%s is %g, which is not finite", self->monitor, value);
-  if (is_beyond (self, value, self->stopping_threshold, TRUE))
-    return g_strdup_printf ("%s is %g, which is good enough", self->monitor, value);
-  if (is_beyond (self, value, self->divergence_threshold, FALSE))
-    return g_strdup_printf ("%s is %g, which is too bad", self->monitor, value);
+  LpMonitorCallback *base = LP_MONITOR_CALLBACK (self);
+  const char *monitor = _lp_monitor_callback_peek_monitor (base);
 
-  if (!self->has_best || is_better (self, value, self->best_score))
+  if (self->check_finite && !isfinite (value))
+    return g_strdup_printf ("%s is %g, which is not finite", monitor, value);
+  if (self->stopping_threshold != G_MAXDOUBLE && _lp_monitor_callback_prefers (base, value, self->stopping_threshold, 0))
+    return g_strdup_printf ("%s is %g, which is good enough", monitor, value);
+  if (self->divergence_threshold != G_MAXDOUBLE && _lp_monitor_callback_prefers (base, self->divergence_threshold, value, 0))
+    return g_strdup_printf ("%s is %g, which is too bad", monitor, value);
+
+  if (!self->has_best || _lp_monitor_callback_prefers (base, value, self->best_score, self->min_delta))
     {
       self->has_best = TRUE;
       self->best_score = value;
@@ -96,7 +76,7 @@ judge (LpEarlyStopping *self,
   if (++self->wait < self->patience)
     return NULL;
 
-  return g_strdup_printf ("%s has not been better than %g for %u looks", self->monitor, self->best_score, self->wait);
+  return g_strdup_printf ("%s has not been better than %g for %u looks", monitor, self->best_score, self->wait);
 }
 
 static void
@@ -104,17 +84,17 @@ look (LpEarlyStopping  *self,
       LpTrainer        *trainer,
       GError          **error)
 {
-  g_autoptr (GVariant) metrics = lp_trainer_dup_callback_metrics (trainer);
+  const char *monitor = _lp_monitor_callback_peek_monitor (LP_MONITOR_CALLBACK (self));
   char *reason;
   double value;
 
   if (self->stop_reason != NULL)
     return;
-  if (self->monitor == NULL || !g_variant_lookup (metrics, self->monitor, "d", &value))
+  if (!_lp_monitor_callback_look_up (LP_MONITOR_CALLBACK (self), trainer, &value))
     {
       if (self->strict)
         g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "Early stopping looks at '%s', which was not logged",
-                     self->monitor != NULL ? self->monitor : "");
+                     monitor != NULL ? monitor : "");
       return;
     }
 
@@ -191,16 +171,6 @@ lp_early_stopping_load_state (LpCallback *callback,
   _lp_state_get (state, "stopped-epoch", "x", &self->stopped_epoch, error);
 }
 
-/* One per monitored value may have state. */
-static char *
-lp_early_stopping_dup_state_key (LpCallback *callback)
-{
-  LpEarlyStopping *self = LP_EARLY_STOPPING (callback);
-
-  return g_strdup_printf ("LpEarlyStopping.%s.%s", self->monitor != NULL ? self->monitor : "",
-                          self->mode == LP_MONITOR_MIN ? "min" : "max");
-}
-
 static void
 lp_early_stopping_get_property (GObject    *object,
                                 guint       prop_id,
@@ -211,12 +181,6 @@ lp_early_stopping_get_property (GObject    *object,
 
   switch (prop_id)
     {
-    case PROP_MONITOR:
-      g_value_set_string (value, self->monitor);
-      break;
-    case PROP_MODE:
-      g_value_set_enum (value, self->mode);
-      break;
     case PROP_MIN_DELTA:
       g_value_set_double (value, self->min_delta);
       break;
@@ -259,12 +223,6 @@ lp_early_stopping_set_property (GObject      *object,
 
   switch (prop_id)
     {
-    case PROP_MONITOR:
-      lp_early_stopping_set_monitor (self, g_value_get_string (value));
-      break;
-    case PROP_MODE:
-      lp_early_stopping_set_mode (self, g_value_get_enum (value));
-      break;
     case PROP_MIN_DELTA:
       lp_early_stopping_set_min_delta (self, g_value_get_double (value));
       break;
@@ -293,7 +251,6 @@ lp_early_stopping_finalize (GObject *object)
 {
   LpEarlyStopping *self = LP_EARLY_STOPPING (object);
 
-  g_free (self->monitor);
   g_free (self->stop_reason);
 
   G_OBJECT_CLASS (lp_early_stopping_parent_class)->finalize (object);
@@ -316,21 +273,6 @@ lp_early_stopping_class_init (LpEarlyStoppingClass *klass)
   callback_class->on_train_start = lp_early_stopping_on_train_start;
   callback_class->save_state = lp_early_stopping_save_state;
   callback_class->load_state = lp_early_stopping_load_state;
-  callback_class->dup_state_key = lp_early_stopping_dup_state_key;
-
-  /**
-   * LpEarlyStopping:monitor:
-   *
-   * The name of the logged value.
-   */
-  properties[PROP_MONITOR] = g_param_spec_string ("monitor", NULL, NULL, NULL, readwrite);
-
-  /**
-   * LpEarlyStopping:mode:
-   *
-   * Which values are better.
-   */
-  properties[PROP_MODE] = g_param_spec_enum ("mode", NULL, NULL, LP_TYPE_MONITOR_MODE, LP_MONITOR_MIN, readwrite);
 
   /**
    * LpEarlyStopping:min-delta:
@@ -401,7 +343,6 @@ lp_early_stopping_class_init (LpEarlyStoppingClass *klass)
 static void
 lp_early_stopping_init (LpEarlyStopping *self)
 {
-  self->mode = LP_MONITOR_MIN;
   self->patience = 3;
   self->strict = TRUE;
   self->check_finite = TRUE;
@@ -429,79 +370,6 @@ lp_early_stopping_new (const char *monitor,
   g_return_val_if_fail (patience > 0, NULL);
 
   return g_object_new (LP_TYPE_EARLY_STOPPING, "monitor", monitor, "mode", mode, "patience", patience, NULL);
-}
-
-/**
- * lp_early_stopping_dup_monitor:
- * @self: an early stopping
- *
- * Gets the name of the logged value.
- *
- * Returns: (transfer full) (nullable): the value
- */
-char *
-lp_early_stopping_dup_monitor (LpEarlyStopping *self)
-{
-  g_return_val_if_fail (LP_IS_EARLY_STOPPING (self), NULL);
-
-  return g_strdup (self->monitor);
-}
-
-/**
- * lp_early_stopping_set_monitor:
- * @self: an early stopping
- * @monitor: (nullable): the value
- *
- * Sets the name of the logged value.
- */
-void
-lp_early_stopping_set_monitor (LpEarlyStopping *self,
-                               const char *monitor)
-{
-  g_return_if_fail (LP_IS_EARLY_STOPPING (self));
-
-  if (g_strcmp0 (self->monitor, monitor) == 0)
-    return;
-
-  g_free (self->monitor);
-  self->monitor = g_strdup (monitor);
-  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_MONITOR]);
-}
-
-/**
- * lp_early_stopping_get_mode:
- * @self: an early stopping
- *
- * Gets which values are better.
- *
- * Returns: the value
- */
-LpMonitorMode
-lp_early_stopping_get_mode (LpEarlyStopping *self)
-{
-  g_return_val_if_fail (LP_IS_EARLY_STOPPING (self), 0);
-
-  return self->mode;
-}
-
-/**
- * lp_early_stopping_set_mode:
- * @self: an early stopping
- * @mode: the value
- *
- * Sets which values are better.
- */
-void
-lp_early_stopping_set_mode (LpEarlyStopping *self,
-                            LpMonitorMode mode)
-{
-  g_return_if_fail (LP_IS_EARLY_STOPPING (self));
-
-  if (self->mode == mode)
-    return;
-
-  self->mode = mode;
-  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_MODE]);
 }
 
 /**

@@ -4,29 +4,19 @@
 #error "Only <lp/lp.h> can be included directly."
 #endif
 
-#include <lp/trainer/lp-callback.h>
+#include <lp/trainer/lp-monitor-callback.h>
 
 G_BEGIN_DECLS
 
 #define LP_TYPE_EARLY_STOPPING (lp_early_stopping_get_type ())
 
 LP_AVAILABLE_IN_ALL
-G_DECLARE_FINAL_TYPE (LpEarlyStopping, lp_early_stopping, LP, EARLY_STOPPING, LpCallback)
+G_DECLARE_FINAL_TYPE (LpEarlyStopping, lp_early_stopping, LP, EARLY_STOPPING, LpMonitorCallback)
 
 LP_AVAILABLE_IN_ALL
 LpCallback *lp_early_stopping_new (const char *monitor,
                                    LpMonitorMode mode,
                                    guint patience);
-LP_AVAILABLE_IN_ALL
-char *lp_early_stopping_dup_monitor (LpEarlyStopping *self);
-LP_AVAILABLE_IN_ALL
-void lp_early_stopping_set_monitor (LpEarlyStopping *self,
-                                    const char *monitor);
-LP_AVAILABLE_IN_ALL
-LpMonitorMode lp_early_stopping_get_mode (LpEarlyStopping *self);
-LP_AVAILABLE_IN_ALL
-void lp_early_stopping_set_mode (LpEarlyStopping *self,
-                                 LpMonitorMode mode);
 LP_AVAILABLE_IN_ALL
 double lp_early_stopping_get_min_delta (LpEarlyStopping *self);
 LP_AVAILABLE_IN_ALL

@@ -128,7 +128,13 @@ is_better (LpModelCheckpoint *self,
   if (isnan (than))
     return !isnan (value);
 
-  return self->mode == LP_MONITOR_MIN ? value < than : value > than;
+  return _lp_monitor_callback_prefers (LP_MONITOR_CALLBACK (self), value, than, 0);
+}
+
+static gboolean
+has_monitor (LpModelCheckpoint *self)
+{
+  return _lp_monitor_callback_peek_monitor (LP_MONITOR_CALLBACK (self)) != NULL;
 }
 
 static void
@@ -153,7 +159,7 @@ _lp_model_checkpoint_insert (LpModelCheckpoint *self,
 
   kept->path = g_strdup (path);
   kept->score = score;
-  while (self->monitor != NULL && position < self->kept->len &&
+  while (has_monitor (self) && position < self->kept->len &&
          !is_better (self, score, ((LpKept *) g_ptr_array_index (self->kept, position))->score))
     position++;
   g_ptr_array_insert (self->kept, position, kept);
@@ -179,7 +185,7 @@ belongs_to_best (LpModelCheckpoint *self,
 {
   if (self->save_top_k == 0)
     return FALSE;
-  if (self->save_top_k < 0 || self->kept->len < (guint) self->save_top_k || self->monitor == NULL)
+  if (self->save_top_k < 0 || self->kept->len < (guint) self->save_top_k || !has_monitor (self))
     return TRUE;
 
   return is_better (self, score, ((LpKept *) g_ptr_array_index (self->kept, self->kept->len - 1))->score);

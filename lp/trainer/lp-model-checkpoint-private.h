@@ -1,6 +1,7 @@
 #pragma once
 
 #include <lp/trainer/lp-model-checkpoint.h>
+#include <lp/trainer/lp-monitor-callback-private.h>
 
 G_BEGIN_DECLS
 
@@ -13,12 +14,10 @@ typedef struct
 
 struct _LpModelCheckpoint
 {
-  LpCallback parent_instance;
+  LpMonitorCallback parent_instance;
 
   char *dirpath;
   char *filename;
-  char *monitor;
-  LpMonitorMode mode;
   gint save_top_k;
   gboolean save_last;
   gboolean save_weights_only;

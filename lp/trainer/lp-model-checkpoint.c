@@ -15,15 +15,13 @@
  * training, and never twice for one optimizer step. The last one is `last.safetensors`; it is a second name of the file
  * that was written with it where the file system can do that.
  */
-G_DEFINE_FINAL_TYPE (LpModelCheckpoint, lp_model_checkpoint, LP_TYPE_CALLBACK)
+G_DEFINE_FINAL_TYPE (LpModelCheckpoint, lp_model_checkpoint, LP_TYPE_MONITOR_CALLBACK)
 
 enum
 {
   PROP_0,
   PROP_DIRPATH,
   PROP_FILENAME,
-  PROP_MONITOR,
-  PROP_MODE,
   PROP_SAVE_TOP_K,
   PROP_SAVE_LAST,
   PROP_SAVE_WEIGHTS_ONLY,
@@ -52,16 +50,13 @@ get_score (LpModelCheckpoint  *self,
            double             *score,
            GError            **error)
 {
-  g_autoptr (GVariant) metrics = NULL;
+  const char *monitor = _lp_monitor_callback_peek_monitor (LP_MONITOR_CALLBACK (self));
 
   *score = NAN;
-  if (self->monitor == NULL)
-    return TRUE;
-  metrics = lp_trainer_dup_callback_metrics (trainer);
-  if (g_variant_lookup (metrics, self->monitor, "d", score))
+  if (monitor == NULL || _lp_monitor_callback_look_up (LP_MONITOR_CALLBACK (self), trainer, score))
     return TRUE;
 
-  g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "Checkpoints look at '%s', which was not logged", self->monitor);
+  g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "Checkpoints look at '%s', which was not logged", monitor);
   return FALSE;
 }
 
@@ -100,13 +95,10 @@ lp_model_checkpoint_on_validation_end (LpCallback *callback,
                                        GError **error)
 {
   LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
-  g_autoptr (GVariant) metrics = lp_trainer_dup_callback_metrics (trainer);
   double score;
 
-  if (self->monitor == NULL || !is_epoch_due (self, trainer) || !g_variant_lookup (metrics, self->monitor, "d", &score))
-    return;
-
-  _lp_model_checkpoint_save (self, trainer, score, error);
+  if (is_epoch_due (self, trainer) && _lp_monitor_callback_look_up (LP_MONITOR_CALLBACK (self), trainer, &score))
+    _lp_model_checkpoint_save (self, trainer, score, error);
 }
 
 static void
@@ -133,9 +125,9 @@ lp_model_checkpoint_dup_state_key (LpCallback *callback)
 {
   LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
 
-  return g_strdup_printf ("LpModelCheckpoint.%s.%s.%" G_GINT64_FORMAT ".%" G_GINT64_FORMAT,
-                          self->monitor != NULL ? self->monitor : "", self->mode == LP_MONITOR_MIN ? "min" : "max",
-                          self->every_n_train_steps, self->every_n_epochs);
+  g_autofree char *base = LP_CALLBACK_CLASS (lp_model_checkpoint_parent_class)->dup_state_key (callback);
+
+  return g_strdup_printf ("%s.%" G_GINT64_FORMAT ".%" G_GINT64_FORMAT, base, self->every_n_train_steps, self->every_n_epochs);
 }
 
 static void
@@ -170,12 +162,6 @@ lp_model_checkpoint_get_property (GObject    *object,
       break;
     case PROP_FILENAME:
       g_value_set_string (value, self->filename);
-      break;
-    case PROP_MONITOR:
-      g_value_set_string (value, self->monitor);
-      break;
-    case PROP_MODE:
-      g_value_set_enum (value, self->mode);
       break;
     case PROP_SAVE_TOP_K:
       g_value_set_int (value, self->save_top_k);
@@ -222,12 +208,6 @@ lp_model_checkpoint_set_property (GObject      *object,
     case PROP_FILENAME:
       lp_model_checkpoint_set_filename (self, g_value_get_string (value));
       break;
-    case PROP_MONITOR:
-      lp_model_checkpoint_set_monitor (self, g_value_get_string (value));
-      break;
-    case PROP_MODE:
-      lp_model_checkpoint_set_mode (self, g_value_get_enum (value));
-      break;
     case PROP_SAVE_TOP_K:
       lp_model_checkpoint_set_save_top_k (self, g_value_get_int (value));
       break;
@@ -255,7 +235,6 @@ lp_model_checkpoint_finalize (GObject *object)
 
   g_free (self->dirpath);
   g_free (self->filename);
-  g_free (self->monitor);
   g_free (self->best_model_path);
   g_free (self->last_model_path);
   g_ptr_array_unref (self->kept);
@@ -297,20 +276,6 @@ lp_model_checkpoint_class_init (LpModelCheckpointClass *klass)
    * The name of a file without its ending; {epoch}, {step} and {NAME} or {NAME:.2f} of a logged value are filled in.
    */
   properties[PROP_FILENAME] = g_param_spec_string ("filename", NULL, NULL, "{epoch}-{step}", readwrite);
-
-  /**
-   * LpModelCheckpoint:monitor:
-   *
-   * The name of a logged value, or %NULL.
-   */
-  properties[PROP_MONITOR] = g_param_spec_string ("monitor", NULL, NULL, NULL, readwrite);
-
-  /**
-   * LpModelCheckpoint:mode:
-   *
-   * Which values are better.
-   */
-  properties[PROP_MODE] = g_param_spec_enum ("mode", NULL, NULL, LP_TYPE_MONITOR_MODE, LP_MONITOR_MIN, readwrite);
 
   /**
    * LpModelCheckpoint:save-top-k:
@@ -375,7 +340,6 @@ static void
 lp_model_checkpoint_init (LpModelCheckpoint *self)
 {
   self->filename = g_strdup ("{epoch}-{step}");
-  self->mode = LP_MONITOR_MIN;
   self->save_top_k = 1;
   self->save_last = TRUE;
   self->every_n_epochs = 1;
@@ -473,79 +437,6 @@ lp_model_checkpoint_set_filename (LpModelCheckpoint *self,
   g_free (self->filename);
   self->filename = g_strdup (filename);
   g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_FILENAME]);
-}
-
-/**
- * lp_model_checkpoint_dup_monitor:
- * @self: a checkpoint callback
- *
- * Gets the name of a logged value, or %NULL.
- *
- * Returns: (transfer full) (nullable): the value
- */
-char *
-lp_model_checkpoint_dup_monitor (LpModelCheckpoint *self)
-{
-  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), NULL);
-
-  return g_strdup (self->monitor);
-}
-
-/**
- * lp_model_checkpoint_set_monitor:
- * @self: a checkpoint callback
- * @monitor: (nullable): the value
- *
- * Sets the name of a logged value, or %NULL.
- */
-void
-lp_model_checkpoint_set_monitor (LpModelCheckpoint *self,
-                                 const char *monitor)
-{
-  g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
-
-  if (g_strcmp0 (self->monitor, monitor) == 0)
-    return;
-
-  g_free (self->monitor);
-  self->monitor = g_strdup (monitor);
-  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_MONITOR]);
-}
-
-/**
- * lp_model_checkpoint_get_mode:
- * @self: a checkpoint callback
- *
- * Gets which values are better.
- *
- * Returns: the value
- */
-LpMonitorMode
-lp_model_checkpoint_get_mode (LpModelCheckpoint *self)
-{
-  g_return_val_if_fail (LP_IS_MODEL_CHECKPOINT (self), 0);
-
-  return self->mode;
-}
-
-/**
- * lp_model_checkpoint_set_mode:
- * @self: a checkpoint callback
- * @mode: the value
- *
- * Sets which values are better.
- */
-void
-lp_model_checkpoint_set_mode (LpModelCheckpoint *self,
-                              LpMonitorMode mode)
-{
-  g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
-
-  if (self->mode == mode)
-    return;
-
-  self->mode = mode;
-  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_MODE]);
 }
 
 /**

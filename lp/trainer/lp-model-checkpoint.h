@@ -4,14 +4,14 @@
 #error "Only <lp/lp.h> can be included directly."
 #endif
 
-#include <lp/trainer/lp-callback.h>
+#include <lp/trainer/lp-monitor-callback.h>
 
 G_BEGIN_DECLS
 
 #define LP_TYPE_MODEL_CHECKPOINT (lp_model_checkpoint_get_type ())
 
 LP_AVAILABLE_IN_ALL
-G_DECLARE_FINAL_TYPE (LpModelCheckpoint, lp_model_checkpoint, LP, MODEL_CHECKPOINT, LpCallback)
+G_DECLARE_FINAL_TYPE (LpModelCheckpoint, lp_model_checkpoint, LP, MODEL_CHECKPOINT, LpMonitorCallback)
 
 LP_AVAILABLE_IN_ALL
 LpCallback *lp_model_checkpoint_new (const char *dirpath,
@@ -27,16 +27,6 @@ char *lp_model_checkpoint_dup_filename (LpModelCheckpoint *self);
 LP_AVAILABLE_IN_ALL
 void lp_model_checkpoint_set_filename (LpModelCheckpoint *self,
                                        const char *filename);
-LP_AVAILABLE_IN_ALL
-char *lp_model_checkpoint_dup_monitor (LpModelCheckpoint *self);
-LP_AVAILABLE_IN_ALL
-void lp_model_checkpoint_set_monitor (LpModelCheckpoint *self,
-                                      const char *monitor);
-LP_AVAILABLE_IN_ALL
-LpMonitorMode lp_model_checkpoint_get_mode (LpModelCheckpoint *self);
-LP_AVAILABLE_IN_ALL
-void lp_model_checkpoint_set_mode (LpModelCheckpoint *self,
-                                   LpMonitorMode mode);
 LP_AVAILABLE_IN_ALL
 gint lp_model_checkpoint_get_save_top_k (LpModelCheckpoint *self);
 LP_AVAILABLE_IN_ALL
