@@ -40,7 +40,7 @@ get_bits (LpElement element)
 
 static gboolean
 lp_float_dtype_check (LpDType  *dtype,
-                      GError       **error)
+                      GError  **error)
 {
   LpFloatDType *self = LP_FLOAT_DTYPE (dtype);
 
@@ -54,8 +54,8 @@ lp_float_dtype_check (LpDType  *dtype,
 
 static gint64
 lp_float_dtype_get_size (LpDType *dtype,
-                         gint64        rows,
-                         gint64        row)
+                         gint64   rows,
+                         gint64   row)
 {
   if (LP_FLOAT_DTYPE (dtype)->element == LP_N_ELEMENTS)
     return 0;
@@ -64,13 +64,13 @@ lp_float_dtype_get_size (LpDType *dtype,
 }
 
 static void
-lp_float_dtype_encode (LpDType *dtype,
-                       const float  *x,
-                       gint64        rows,
-                       gint64        row,
-                       gint64        first,
-                       gint64        n,
-                       guint8       *data)
+lp_float_dtype_encode (LpDType     *dtype,
+                       const float *x,
+                       gint64       rows,
+                       gint64       row,
+                       gint64       first,
+                       gint64       n,
+                       guint8      *data)
 {
   LpFloatDType *self = LP_FLOAT_DTYPE (dtype);
   const gint64 block = lp_dtype_get_block_size (dtype);
@@ -93,7 +93,7 @@ lp_float_dtype_encode (LpDType *dtype,
 }
 
 static void
-lp_float_dtype_decode (LpDType *dtype,
+lp_float_dtype_decode (LpDType      *dtype,
                        const guint8 *data,
                        gint64        rows,
                        gint64        row,

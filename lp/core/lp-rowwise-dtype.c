@@ -28,18 +28,18 @@ scales_offset (gint64 n)
 
 static gint64
 lp_rowwise_dtype_get_size (LpDType *dtype,
-                           gint64        rows,
-                           gint64        row)
+                           gint64   rows,
+                           gint64   row)
 {
   return scales_offset (rows * row) + rows * (gint64) sizeof (float);
 }
 
 static void
-lp_rowwise_dtype_begin (LpDType *dtype,
-                        const float  *x,
-                        gint64        rows,
-                        gint64        row,
-                        guint8       *data)
+lp_rowwise_dtype_begin (LpDType     *dtype,
+                        const float *x,
+                        gint64       rows,
+                        gint64       row,
+                        guint8      *data)
 {
   guint8 *scales = data + scales_offset (rows * row);
 
@@ -71,13 +71,13 @@ get_row (const guint8 *data,
 }
 
 static void
-lp_rowwise_dtype_encode (LpDType *dtype,
-                         const float  *x,
-                         gint64        rows,
-                         gint64        row,
-                         gint64        first,
-                         gint64        n,
-                         guint8       *data)
+lp_rowwise_dtype_encode (LpDType     *dtype,
+                         const float *x,
+                         gint64       rows,
+                         gint64       row,
+                         gint64       first,
+                         gint64       n,
+                         guint8      *data)
 {
   for (gint64 start = first, until; start < first + n; start = until)
     {
@@ -88,7 +88,7 @@ lp_rowwise_dtype_encode (LpDType *dtype,
 }
 
 static void
-lp_rowwise_dtype_decode (LpDType *dtype,
+lp_rowwise_dtype_decode (LpDType      *dtype,
                          const guint8 *data,
                          gint64        rows,
                          gint64        row,

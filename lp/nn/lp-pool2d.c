@@ -45,9 +45,9 @@ lp_pool2d_constructed (GObject *object)
 
 static void
 lp_pool2d_get_property (GObject    *object,
-                            guint       prop_id,
-                            GValue     *value,
-                            GParamSpec *pspec)
+                        guint       prop_id,
+                        GValue     *value,
+                        GParamSpec *pspec)
 {
   LpPool2dPrivate *priv = lp_pool2d_get_instance_private (LP_POOL2D (object));
 
@@ -69,9 +69,9 @@ lp_pool2d_get_property (GObject    *object,
 
 static void
 lp_pool2d_set_property (GObject      *object,
-                            guint         prop_id,
-                            const GValue *value,
-                            GParamSpec   *pspec)
+                        guint         prop_id,
+                        const GValue *value,
+                        GParamSpec   *pspec)
 {
   LpPool2dPrivate *priv = lp_pool2d_get_instance_private (LP_POOL2D (object));
 

@@ -65,7 +65,7 @@ run_unary (LpOpId     id,
  */
 LpTensor *
 lp_tensor_neg (LpTensor  *self,
-              GError   **error)
+               GError   **error)
 {
   return run_unary (LP_OP_NEG, LP_UNARY_NEG, 0, self, error);
 }
@@ -81,7 +81,7 @@ lp_tensor_neg (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_abs (LpTensor  *self,
-              GError   **error)
+               GError   **error)
 {
   return run_unary (LP_OP_ABS, LP_UNARY_ABS, 0, self, error);
 }
@@ -97,7 +97,7 @@ lp_tensor_abs (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_square (LpTensor  *self,
-                 GError   **error)
+                  GError   **error)
 {
   return run_unary (LP_OP_SQUARE, LP_UNARY_SQUARE, 0, self, error);
 }
@@ -113,7 +113,7 @@ lp_tensor_square (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_relu (LpTensor  *self,
-               GError   **error)
+                GError   **error)
 {
   return run_unary (LP_OP_RELU, LP_UNARY_RELU, 0, self, error);
 }
@@ -129,7 +129,7 @@ lp_tensor_relu (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_silu (LpTensor  *self,
-               GError   **error)
+                GError   **error)
 {
   return run_unary (LP_OP_SILU, LP_UNARY_SILU, 0, self, error);
 }
@@ -145,7 +145,7 @@ lp_tensor_silu (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_tanh (LpTensor  *self,
-               GError   **error)
+                GError   **error)
 {
   return run_unary (LP_OP_TANH, LP_UNARY_TANH, 0, self, error);
 }
@@ -161,7 +161,7 @@ lp_tensor_tanh (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_sigmoid (LpTensor  *self,
-                  GError   **error)
+                   GError   **error)
 {
   return run_unary (LP_OP_SIGMOID, LP_UNARY_SIGMOID, 0, self, error);
 }
@@ -177,7 +177,7 @@ lp_tensor_sigmoid (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_exp (LpTensor  *self,
-              GError   **error)
+               GError   **error)
 {
   return run_unary (LP_OP_EXP, LP_UNARY_EXP, 0, self, error);
 }
@@ -193,7 +193,7 @@ lp_tensor_exp (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_log (LpTensor  *self,
-              GError   **error)
+               GError   **error)
 {
   return run_unary (LP_OP_LOG, LP_UNARY_LOG, 0, self, error);
 }
@@ -209,7 +209,7 @@ lp_tensor_log (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_sqrt (LpTensor  *self,
-               GError   **error)
+                GError   **error)
 {
   return run_unary (LP_OP_SQRT, LP_UNARY_SQRT, 0, self, error);
 }
@@ -225,7 +225,7 @@ lp_tensor_sqrt (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_rsqrt (LpTensor  *self,
-                GError   **error)
+                 GError   **error)
 {
   return run_unary (LP_OP_RSQRT, LP_UNARY_RSQRT, 0, self, error);
 }
@@ -241,7 +241,7 @@ lp_tensor_rsqrt (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_reciprocal (LpTensor  *self,
-                     GError   **error)
+                      GError   **error)
 {
   return run_unary (LP_OP_RECIPROCAL, LP_UNARY_RECIPROCAL, 0, self, error);
 }
@@ -257,7 +257,7 @@ lp_tensor_reciprocal (LpTensor  *self,
  */
 LpTensor *
 lp_tensor_is_finite (LpTensor  *self,
-                    GError   **error)
+                     GError   **error)
 {
   return run_unary (LP_OP_IS_FINITE, LP_UNARY_IS_FINITE, 0, self, error);
 }

@@ -22,15 +22,15 @@ peek_dtype (LpPrecisionPlugin *self)
 
 static gboolean
 lp_double_precision_plugin_validate_state (LpPrecisionPlugin  *self,
-                                             LpPrecisionState   *state,
-                                             GError            **error)
+                                           LpPrecisionState   *state,
+                                           GError            **error)
 {
   return _lp_precision_plugin_check_names (self, state, names, NULL, error);
 }
 
 static LpPrecisionTraits *
 lp_double_precision_plugin_dup_traits (LpPrecisionPlugin  *self,
-                                         GError            **error)
+                                       GError            **error)
 {
   const char *name = lp_dtype_get_name (peek_dtype (self));
 
@@ -39,23 +39,23 @@ lp_double_precision_plugin_dup_traits (LpPrecisionPlugin  *self,
 
 static LpDType *
 lp_double_precision_plugin_get_default_dtype (LpPrecisionPlugin  *self,
-                                                GError            **error)
+                                              GError            **error)
 {
   return g_object_ref (peek_dtype (self));
 }
 
 static gboolean
 lp_double_precision_plugin_convert_module (LpPrecisionPlugin  *self,
-                                             LpModule           *module,
-                                             GError            **error)
+                                           LpModule           *module,
+                                           GError            **error)
 {
   return lp_module_to_dtype (module, peek_dtype (self), error);
 }
 
 static LpTensor *
 lp_double_precision_plugin_convert_input (LpPrecisionPlugin  *self,
-                                            LpTensor           *tensor,
-                                            GError            **error)
+                                          LpTensor           *tensor,
+                                          GError            **error)
 {
   return lp_tensor_to_dtype (tensor, peek_dtype (self), error);
 }
@@ -63,8 +63,8 @@ lp_double_precision_plugin_convert_input (LpPrecisionPlugin  *self,
 /* What comes out of a step goes on in the dtype of the program. */
 static LpTensor *
 lp_double_precision_plugin_convert_output (LpPrecisionPlugin  *self,
-                                             LpTensor           *tensor,
-                                             GError            **error)
+                                           LpTensor           *tensor,
+                                           GError            **error)
 {
   if (lp_tensor_get_dtype (tensor) != peek_dtype (self))
     return g_object_ref (tensor);

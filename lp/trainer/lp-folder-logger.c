@@ -89,9 +89,9 @@ _lp_folder_logger_get_folder (LpFolderLogger  *self,
 }
 
 static void
-lp_folder_logger_log_hyperparams (LpLogger *logger,
-                                  GVariant *params,
-                                  GError **error)
+lp_folder_logger_log_hyperparams (LpLogger  *logger,
+                                  GVariant  *params,
+                                  GError   **error)
 {
   g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func ((GDestroyNotify) g_bytes_unref);
   const char *folder = _lp_folder_logger_get_folder (LP_FOLDER_LOGGER (logger), error);
@@ -118,9 +118,9 @@ lp_folder_logger_dup_log_dir (LpLogger *logger)
 
 static void
 lp_folder_logger_get_property (GObject    *object,
-                            guint       prop_id,
-                            GValue     *value,
-                            GParamSpec *pspec)
+                               guint       prop_id,
+                               GValue     *value,
+                               GParamSpec *pspec)
 {
   LpFolderLoggerPrivate *priv = lp_folder_logger_get_instance_private (LP_FOLDER_LOGGER (object));
 
@@ -142,9 +142,9 @@ lp_folder_logger_get_property (GObject    *object,
 
 static void
 lp_folder_logger_set_property (GObject      *object,
-                            guint         prop_id,
-                            const GValue *value,
-                            GParamSpec   *pspec)
+                               guint         prop_id,
+                               const GValue *value,
+                               GParamSpec   *pspec)
 {
   LpFolderLoggerPrivate *priv = lp_folder_logger_get_instance_private (LP_FOLDER_LOGGER (object));
 
@@ -230,8 +230,8 @@ lp_folder_logger_init (LpFolderLogger *self)
  * Returns: (transfer full) (type filename): the folder. Errors: %LP_ERROR_IO
  */
 char *
-lp_folder_logger_dup_folder (LpFolderLogger *self,
-                             GError **error)
+lp_folder_logger_dup_folder (LpFolderLogger  *self,
+                             GError         **error)
 {
   g_return_val_if_fail (LP_IS_FOLDER_LOGGER (self), NULL);
 
