@@ -1,80 +1,6 @@
 /* Changing the settings of LpTrainer. */
 
-#include <lp/trainer/lp-trainer-settings-private.h>
-
-#include <lp/trainer/lp-trainer-private.h>
-
-static void
-set_int (LpTrainer *self,
-         guint      setting,
-         gint       value)
-{
-  g_auto (GValue) wrapped = G_VALUE_INIT;
-
-  g_value_init (&wrapped, G_TYPE_INT);
-  g_value_set_int (&wrapped, value);
-  _lp_trainer_set_setting (self, setting, &wrapped);
-}
-
-static void
-set_int64 (LpTrainer *self,
-           guint      setting,
-           gint64     value)
-{
-  g_auto (GValue) wrapped = G_VALUE_INIT;
-
-  g_value_init (&wrapped, G_TYPE_INT64);
-  g_value_set_int64 (&wrapped, value);
-  _lp_trainer_set_setting (self, setting, &wrapped);
-}
-
-static void
-set_double (LpTrainer *self,
-            guint      setting,
-            double     value)
-{
-  g_auto (GValue) wrapped = G_VALUE_INIT;
-
-  g_value_init (&wrapped, G_TYPE_DOUBLE);
-  g_value_set_double (&wrapped, value);
-  _lp_trainer_set_setting (self, setting, &wrapped);
-}
-
-static void
-set_boolean (LpTrainer *self,
-             guint      setting,
-             gboolean   value)
-{
-  g_auto (GValue) wrapped = G_VALUE_INIT;
-
-  g_value_init (&wrapped, G_TYPE_BOOLEAN);
-  g_value_set_boolean (&wrapped, value);
-  _lp_trainer_set_setting (self, setting, &wrapped);
-}
-
-static void
-set_string (LpTrainer *self,
-            guint      setting,
-            const char *value)
-{
-  g_auto (GValue) wrapped = G_VALUE_INIT;
-
-  g_value_init (&wrapped, G_TYPE_STRING);
-  g_value_set_string (&wrapped, value);
-  _lp_trainer_set_setting (self, setting, &wrapped);
-}
-
-static void
-set_enum (LpTrainer *self,
-          guint      setting,
-          gint       value)
-{
-  g_auto (GValue) wrapped = G_VALUE_INIT;
-
-  g_value_init (&wrapped, LP_TYPE_CLIP_ALGORITHM);
-  g_value_set_enum (&wrapped, value);
-  _lp_trainer_set_setting (self, setting, &wrapped);
-}
+#include <lp/trainer/lp-trainer.h>
 
 /**
  * lp_trainer_set_max_epochs:
@@ -90,7 +16,7 @@ lp_trainer_set_max_epochs (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (max_epochs >= -1);
 
-  set_int (self, LP_TRAINER_SETTING_MAX_EPOCHS, max_epochs);
+  g_object_set (self, "max-epochs", max_epochs, NULL);
 }
 
 /**
@@ -107,7 +33,7 @@ lp_trainer_set_min_epochs (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (min_epochs >= 0);
 
-  set_int (self, LP_TRAINER_SETTING_MIN_EPOCHS, min_epochs);
+  g_object_set (self, "min-epochs", min_epochs, NULL);
 }
 
 /**
@@ -124,7 +50,7 @@ lp_trainer_set_max_steps (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (max_steps >= -1);
 
-  set_int64 (self, LP_TRAINER_SETTING_MAX_STEPS, max_steps);
+  g_object_set (self, "max-steps", max_steps, NULL);
 }
 
 /**
@@ -141,7 +67,7 @@ lp_trainer_set_min_steps (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (min_steps >= 0);
 
-  set_int64 (self, LP_TRAINER_SETTING_MIN_STEPS, min_steps);
+  g_object_set (self, "min-steps", min_steps, NULL);
 }
 
 /**
@@ -158,7 +84,7 @@ lp_trainer_set_max_time (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (max_time >= 0);
 
-  set_double (self, LP_TRAINER_SETTING_MAX_TIME, max_time);
+  g_object_set (self, "max-time", max_time, NULL);
 }
 
 /**
@@ -175,7 +101,7 @@ lp_trainer_set_limit_train_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_train_batches >= 0);
 
-  set_double (self, LP_TRAINER_SETTING_LIMIT_TRAIN_BATCHES, limit_train_batches);
+  g_object_set (self, "limit-train-batches", limit_train_batches, NULL);
 }
 
 /**
@@ -192,7 +118,7 @@ lp_trainer_set_limit_val_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_val_batches >= 0);
 
-  set_double (self, LP_TRAINER_SETTING_LIMIT_VAL_BATCHES, limit_val_batches);
+  g_object_set (self, "limit-val-batches", limit_val_batches, NULL);
 }
 
 /**
@@ -209,7 +135,7 @@ lp_trainer_set_limit_test_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_test_batches >= 0);
 
-  set_double (self, LP_TRAINER_SETTING_LIMIT_TEST_BATCHES, limit_test_batches);
+  g_object_set (self, "limit-test-batches", limit_test_batches, NULL);
 }
 
 /**
@@ -226,7 +152,7 @@ lp_trainer_set_limit_predict_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_predict_batches >= 0);
 
-  set_double (self, LP_TRAINER_SETTING_LIMIT_PREDICT_BATCHES, limit_predict_batches);
+  g_object_set (self, "limit-predict-batches", limit_predict_batches, NULL);
 }
 
 /**
@@ -243,7 +169,7 @@ lp_trainer_set_val_check_interval (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (val_check_interval >= 0);
 
-  set_double (self, LP_TRAINER_SETTING_VAL_CHECK_INTERVAL, val_check_interval);
+  g_object_set (self, "val-check-interval", val_check_interval, NULL);
 }
 
 /**
@@ -260,7 +186,7 @@ lp_trainer_set_check_val_every_n_epoch (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (check_val_every_n_epoch >= 0);
 
-  set_int (self, LP_TRAINER_SETTING_CHECK_VAL_EVERY_N_EPOCH, check_val_every_n_epoch);
+  g_object_set (self, "check-val-every-n-epoch", check_val_every_n_epoch, NULL);
 }
 
 /**
@@ -277,7 +203,7 @@ lp_trainer_set_accumulate_grad_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (accumulate_grad_batches >= 1);
 
-  set_int (self, LP_TRAINER_SETTING_ACCUMULATE_GRAD_BATCHES, accumulate_grad_batches);
+  g_object_set (self, "accumulate-grad-batches", accumulate_grad_batches, NULL);
 }
 
 /**
@@ -294,7 +220,7 @@ lp_trainer_set_gradient_clip_val (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (gradient_clip_val >= 0);
 
-  set_double (self, LP_TRAINER_SETTING_GRADIENT_CLIP_VAL, gradient_clip_val);
+  g_object_set (self, "gradient-clip-val", gradient_clip_val, NULL);
 }
 
 /**
@@ -310,7 +236,7 @@ lp_trainer_set_gradient_clip_algorithm (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  set_enum (self, LP_TRAINER_SETTING_GRADIENT_CLIP_ALGORITHM, gradient_clip_algorithm);
+  g_object_set (self, "gradient-clip-algorithm", gradient_clip_algorithm, NULL);
 }
 
 /**
@@ -327,7 +253,7 @@ lp_trainer_set_fast_dev_run (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (fast_dev_run >= 0);
 
-  set_int (self, LP_TRAINER_SETTING_FAST_DEV_RUN, fast_dev_run);
+  g_object_set (self, "fast-dev-run", fast_dev_run, NULL);
 }
 
 /**
@@ -344,7 +270,7 @@ lp_trainer_set_num_sanity_val_steps (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (num_sanity_val_steps >= -1);
 
-  set_int (self, LP_TRAINER_SETTING_NUM_SANITY_VAL_STEPS, num_sanity_val_steps);
+  g_object_set (self, "num-sanity-val-steps", num_sanity_val_steps, NULL);
 }
 
 /**
@@ -361,7 +287,7 @@ lp_trainer_set_overfit_batches (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (overfit_batches >= 0);
 
-  set_double (self, LP_TRAINER_SETTING_OVERFIT_BATCHES, overfit_batches);
+  g_object_set (self, "overfit-batches", overfit_batches, NULL);
 }
 
 /**
@@ -378,7 +304,7 @@ lp_trainer_set_log_every_n_steps (LpTrainer *self,
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (log_every_n_steps >= 0);
 
-  set_int (self, LP_TRAINER_SETTING_LOG_EVERY_N_STEPS, log_every_n_steps);
+  g_object_set (self, "log-every-n-steps", log_every_n_steps, NULL);
 }
 
 /**
@@ -394,7 +320,7 @@ lp_trainer_set_enable_progress_bar (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  set_boolean (self, LP_TRAINER_SETTING_ENABLE_PROGRESS_BAR, enable_progress_bar);
+  g_object_set (self, "enable-progress-bar", enable_progress_bar, NULL);
 }
 
 /**
@@ -410,7 +336,7 @@ lp_trainer_set_enable_checkpointing (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  set_boolean (self, LP_TRAINER_SETTING_ENABLE_CHECKPOINTING, enable_checkpointing);
+  g_object_set (self, "enable-checkpointing", enable_checkpointing, NULL);
 }
 
 /**
@@ -426,7 +352,7 @@ lp_trainer_set_enable_model_summary (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  set_boolean (self, LP_TRAINER_SETTING_ENABLE_MODEL_SUMMARY, enable_model_summary);
+  g_object_set (self, "enable-model-summary", enable_model_summary, NULL);
 }
 
 /**
@@ -442,7 +368,7 @@ lp_trainer_set_handle_signals (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  set_boolean (self, LP_TRAINER_SETTING_HANDLE_SIGNALS, handle_signals);
+  g_object_set (self, "handle-signals", handle_signals, NULL);
 }
 
 /**
@@ -458,5 +384,5 @@ lp_trainer_set_default_root_dir (LpTrainer *self,
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
-  set_string (self, LP_TRAINER_SETTING_DEFAULT_ROOT_DIR, default_root_dir);
+  g_object_set (self, "default-root-dir", default_root_dir, NULL);
 }
