@@ -219,7 +219,7 @@ lp_blockwise_dtype_encode (LpDType     *dtype,
                            gint64       n_blocks,
                            guint8      *data)
 {
-  LpBlockwiseDType *self = LP_BLOCKWISE_DTYPE (dtype);
+  LpBlockwiseDType *self = (LpBlockwiseDType *) dtype;
   const gint64 n = rows * row, block = lp_dtype_get_block_size (dtype);
   const gint64 n_whole = self->nibble != LP_N_NIBBLES ? MIN (n_blocks, n / block - first) : 0;
   guint8 *absmaxes = data + absmax_offset (self, n);
@@ -249,7 +249,7 @@ lp_blockwise_dtype_decode (LpDType      *dtype,
                            gint64        n,
                            float        *y)
 {
-  LpBlockwiseDType *self = LP_BLOCKWISE_DTYPE (dtype);
+  LpBlockwiseDType *self = (LpBlockwiseDType *) dtype;
   const gint64 n_elements = rows * row, block = lp_dtype_get_block_size (dtype);
   const gint64 n_blocks = _lp_dtype_n_blocks (dtype, rows, row);
   const guint8 *absmaxes = data + absmax_offset (self, n_elements);

@@ -72,7 +72,7 @@ lp_float_dtype_encode (LpDType     *dtype,
                        gint64       n,
                        guint8      *data)
 {
-  LpFloatDType *self = LP_FLOAT_DTYPE (dtype);
+  LpFloatDType *self = (LpFloatDType *) dtype;
   const gint64 block = lp_dtype_get_block_size (dtype);
   const gint64 start = first * block, end = MIN (rows * row, (first + n) * block);
   const int bits = get_bits (self->element);
@@ -101,7 +101,7 @@ lp_float_dtype_decode (LpDType      *dtype,
                        gint64        n,
                        float        *y)
 {
-  LpFloatDType *self = LP_FLOAT_DTYPE (dtype);
+  LpFloatDType *self = (LpFloatDType *) dtype;
   const gint64 block = lp_dtype_get_block_size (dtype);
   const gint64 start = first * block, end = MIN (rows * row, (first + n) * block);
   const int bits = get_bits (self->element);

@@ -192,7 +192,7 @@ lp_microscaling_dtype_encode (LpDType *dtype,
                               gint64        n,
                               guint8       *data)
 {
-  LpMicroscalingDType *self = LP_MICROSCALING_DTYPE (dtype);
+  LpMicroscalingDType *self = (LpMicroscalingDType *) dtype;
   const gint64 n_blocks = _lp_dtype_n_blocks (dtype, rows, row), bytes = get_block_bytes (self);
   const float tensor_scale = read_tensor_scale (self, data, n_blocks);
   gint64 start = _lp_dtype_block_start (dtype, row, rows * row, first);
@@ -230,7 +230,7 @@ lp_microscaling_dtype_decode (LpDType *dtype,
                               gint64        n,
                               float        *y)
 {
-  LpMicroscalingDType *self = LP_MICROSCALING_DTYPE (dtype);
+  LpMicroscalingDType *self = (LpMicroscalingDType *) dtype;
   const gint64 n_blocks = _lp_dtype_n_blocks (dtype, rows, row), bytes = get_block_bytes (self);
   const float tensor_scale = read_tensor_scale (self, data, n_blocks);
   const int bits = get_bits (self->element);

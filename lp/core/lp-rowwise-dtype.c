@@ -1,4 +1,4 @@
-#include <lp/core/lp-rowwise-dtype.h>
+#include <lp/core/lp-rowwise-dtype-private.h>
 
 #include <string.h>
 
@@ -21,17 +21,11 @@ struct _LpRowwiseDType
 G_DEFINE_FINAL_TYPE (LpRowwiseDType, lp_rowwise_dtype, LP_TYPE_DTYPE)
 
 static gint64
-scales_offset (gint64 n)
-{
-  return (n + 3) / 4 * 4;
-}
-
-static gint64
 lp_rowwise_dtype_get_size (LpDType *dtype,
                            gint64   rows,
                            gint64   row)
 {
-  return scales_offset (rows * row) + rows * (gint64) sizeof (float);
+  return _lp_rowwise_scales_offset (rows * row) + rows * (gint64) sizeof (float);
 }
 
 static void
@@ -41,9 +35,9 @@ lp_rowwise_dtype_begin (LpDType     *dtype,
                         gint64       row,
                         guint8      *data)
 {
-  guint8 *scales = data + scales_offset (rows * row);
+  guint8 *scales = data + _lp_rowwise_scales_offset (rows * row);
 
-  memset (data + rows * row, 0, scales_offset (rows * row) - rows * row);
+  memset (data + rows * row, 0, _lp_rowwise_scales_offset (rows * row) - rows * row);
   for (gint64 i = 0; i < rows; i++)
     {
       const float scale = _lp_codec_loops->absmax (x + i * row, row);
@@ -64,7 +58,7 @@ get_row (const guint8 *data,
   const gint64 index = start / row;
   float scale;
 
-  memcpy (&scale, data + scales_offset (rows * row) + index * (gint64) sizeof scale, sizeof scale);
+  memcpy (&scale, data + _lp_rowwise_scales_offset (rows * row) + index * (gint64) sizeof scale, sizeof scale);
   *until = MIN (end, (index + 1) * row);
 
   return scale;

@@ -17,6 +17,13 @@ void     _lp_cpu_panel_free    (float *panel, gint64 n_elements);
 /* The most bytes of decoded values that were alive at once since the last call. */
 gint64   _lp_cpu_take_decoded_peak (void);
 
+/* Whether blocks can be decoded on any thread, without an error; and an operand of the packed gemm that is decoded as it is packed. The
+ * array outlives the operand. */
+gboolean     _lp_cpu_encoded_is_own  (const LpArray *x);
+LpCpuOperand _lp_cpu_encoded_operand (const LpArray *x, gint64 row_stride, gint64 k_stride);
+/* What decoding takes on all threads while such a product runs: it is begun and ended with the bytes. */
+void         _lp_cpu_count_decoded   (gint64 bytes);
+
 void     _lp_cpu_scale_values   (float *values, gint64 n, double factor);
 gboolean _lp_cpu_copy_encoded  (const LpArray *x, const LpArray *y, GError **error);
 

@@ -13,8 +13,8 @@
 
 static gint64 decoded_bytes, decoded_peak;
 
-static void
-count_decoded (gint64 bytes)
+void
+_lp_cpu_count_decoded (gint64 bytes)
 {
   const gint64 now = __atomic_add_fetch (&decoded_bytes, bytes, __ATOMIC_RELAXED);
   gint64 peak = __atomic_load_n (&decoded_peak, __ATOMIC_RELAXED);
@@ -32,14 +32,14 @@ _lp_cpu_take_decoded_peak (void)
 float *
 _lp_cpu_panel_new (gint64 n_elements)
 {
-  count_decoded (n_elements * (gint64) sizeof (float));
+  _lp_cpu_count_decoded (n_elements * (gint64) sizeof (float));
   return g_aligned_alloc ((gsize) MAX (n_elements, 1), sizeof (float), 64);
 }
 
 void
 _lp_cpu_panel_free (float *panel, gint64 n_elements)
 {
-  count_decoded (-n_elements * (gint64) sizeof (float));
+  _lp_cpu_count_decoded (-n_elements * (gint64) sizeof (float));
   g_aligned_free (panel);
 }
 
@@ -51,12 +51,14 @@ typedef struct
   GBytes             *bytes;     /* of dtypes of others */
   guint8             *data;
   gint64              rows, row, n;
+  gboolean            single;    /* each element is a block */
 } Encoded;
 
 static Encoded
 encoded_open (const LpArray *x)
 {
-  Encoded self = { .dtype = x->dtype, .codec = _lp_dtype_get_codec (x->dtype), .shape = x->stored, .data = x->data };
+  Encoded self = { .dtype = x->dtype, .codec = _lp_dtype_get_codec (x->dtype), .shape = x->stored, .data = x->data,
+                   .single = lp_dtype_get_block_size (x->dtype) == 1 };
 
   _lp_dtype_get_rows (x->stored, &self.rows, &self.row);
   self.n = self.rows * self.row;
@@ -77,6 +79,11 @@ read_own (const Encoded *self, gint64 start, gint64 n, float *y)
   const gint64 end = start + n;
   float edge[MAX_BLOCK];
 
+  if (self->single && n > 0)
+    {
+      self->codec->decode (self->dtype, self->data, self->rows, self->row, start, n, y);
+      return;
+    }
   while (start < end)
     {
       const gint64 first = _lp_dtype_block_of (self->dtype, self->row, start);
@@ -110,9 +117,9 @@ read_foreign (const Encoded *self, gint64 start, gint64 n, float *y, GError **er
 
   if (values == NULL)
     return FALSE;
-  count_decoded ((gint64) g_bytes_get_size (values));
+  _lp_cpu_count_decoded ((gint64) g_bytes_get_size (values));
   memcpy (y, (const float *) g_bytes_get_data (values, NULL) + (start - from), (gsize) n * sizeof (float));
-  count_decoded (-(gint64) g_bytes_get_size (values));
+  _lp_cpu_count_decoded (-(gint64) g_bytes_get_size (values));
   return TRUE;
 }
 
@@ -160,6 +167,66 @@ _lp_cpu_encoded_read (const LpArray *x, gint64 start, gint64 n, float *y, GError
   if (problem != NULL)
     g_propagate_error (error, problem);
   return problem == NULL;
+}
+
+gboolean
+_lp_cpu_encoded_is_own (const LpArray *x)
+{
+  return _lp_dtype_get_codec (x->dtype) != NULL && lp_dtype_get_thread_safe (x->dtype);
+}
+
+/* Runs that are asked of memory ahead: they lie too far apart for the hardware to see them coming. */
+#define RUNS_AHEAD 8
+
+static void
+prefetch_run (const Encoded *self, gint64 bits, gint64 start, gint64 n)
+{
+  const guint8 *first = self->data + start * bits / 8;
+
+  for (gint64 i = 0; i < n * bits / 8; i += 64)
+    __builtin_prefetch (first + i);
+}
+
+/* Runs in memory go one behind the other, so that the block has the order of the tensor. */
+static LpCpuOperand
+decode_block (const LpCpuOperand *self, gint64 row0, int n_rows, gint64 k0, int n_k)
+{
+  const LpArray *x = self->extra;
+  const Encoded encoded = encoded_open (x);
+  const gint64 bits = lp_dtype_get_bits (x->dtype);
+  const gboolean along_k = self->k_stride == 1;
+  const int n_runs = along_k ? n_rows : n_k, length = along_k ? n_k : n_rows;
+  const gint64 step = along_k ? self->row_stride : self->k_stride;
+  const gint64 start = x->offset + (along_k ? row0 * step + k0 : k0 * step + row0);
+  float *values = _lp_cpu_scratch (LP_SCRATCH_DECODED, LP_GEMM_DECODED * LP_GEMM_KC * sizeof (float));
+
+  for (int i = 0; i < MIN (RUNS_AHEAD, n_runs); i++)
+    prefetch_run (&encoded, bits, start + i * step, length);
+  for (int i = 0; i < n_runs; i++)
+    {
+      if (i + RUNS_AHEAD < n_runs)
+        prefetch_run (&encoded, bits, start + (i + RUNS_AHEAD) * step, length);
+      read_own (&encoded, start + i * step, length, values + i * length);
+    }
+  return (LpCpuOperand) {
+    .pack = _lp_cpu_isa->gemm->pack_strided,
+    .data = (const guint8 *) values,
+    .scalar = LP_SCALAR_F32,
+    .row_stride = along_k ? length : 1,
+    .k_stride = along_k ? 1 : length,
+  };
+}
+
+LpCpuOperand
+_lp_cpu_encoded_operand (const LpArray *x, gint64 row_stride, gint64 k_stride)
+{
+  return (LpCpuOperand) {
+    .decode = decode_block,
+    .scalar = LP_SCALAR_ENCODED,
+    .row_stride = row_stride,
+    .k_stride = k_stride,
+    .extra = x,
+  };
 }
 
 /* Axes of @x from which on its elements lie in one run, and the length of that. */

@@ -35,6 +35,9 @@ void _lp_cpu_product_store (const LpCpuProduct *self, gint64 m0, gint64 m, gint6
 /* Products with a single row or column. FALSE without doing anything for any other. */
 gboolean _lp_cpu_gemv (const LpCpuProduct *product);
 
+/* Products of rows of 8-bit integers. FALSE without doing anything for any other. */
+gboolean _lp_cpu_int8_gemm (const LpGemmArgs *args, const LpCpuProduct *product);
+
 /* The tuned library's part, if it is there. FALSE without doing anything when it isn't the better choice. */
 gboolean _lp_cpu_onednn_gemm    (const LpCpuProduct *product);
 gboolean _lp_cpu_onednn_conv2d  (const LpConvArgs *args);

@@ -71,12 +71,32 @@ F (micro) (int k, const T *a, const T *b, T alpha, T beta, T *d, gint64 ldd, int
       }
 }
 
+/* Panels of @width rows, one behind the other. */
+static void
+F (pack_panels) (const LpCpuOperand *self, gint64 row0, int n_rows, gint64 k0, int n_k, int width, T *dst)
+{
+  for (int first = 0; first < n_rows; first += LP_GEMM_DECODED)
+    {
+      const int last = MIN (first + LP_GEMM_DECODED, n_rows);
+      LpCpuOperand plain = *self;
+      gint64 start = row0, k_start = k0;
+
+      if (self->decode != NULL)
+        {
+          plain = self->decode (self, row0 + first, last - first, k0, n_k);
+          start = -first;
+          k_start = 0;
+        }
+      for (int i = first; i < last; i += width)
+        plain.pack (&plain, COMPUTE, start + i, MIN (width, last - i), k_start, n_k, width, dst + (gsize) i * (gsize) n_k);
+    }
+}
+
 static void
 F (block) (const LpCpuOperand *a, const LpCpuTile *t, gint64 m0, int mc, gint64 n0, int nc, gint64 k0, int kc, T beta, T *pack_a,
            const T *pack_b)
 {
-  for (int i = 0; i < mc; i += MR)
-    a->pack (a, COMPUTE, m0 + i, MIN (MR, mc - i), k0, kc, MR, pack_a + (gsize) i * (gsize) kc);
+  F (pack_panels) (a, m0, mc, k0, kc, MR, pack_a);
   for (int j = 0; j < nc; j += NR)
     for (int i = 0; i < mc; i += MR)
       F (micro) (kc, pack_a + (gsize) i * (gsize) kc, pack_b + (gsize) j * (gsize) kc, (T) t->alpha, beta,
@@ -95,8 +115,7 @@ F (tile) (const LpCpuOperand *a, const LpCpuOperand *b, const LpCpuTile *t, void
           const int kc = (int) MIN (LP_GEMM_KC, t->k - k);
           const T beta = k == 0 ? (T) t->beta : 1;
 
-          for (int j = 0; j < nc; j += NR)
-            b->pack (b, COMPUTE, t->n0 + n + j, MIN (NR, nc - j), t->k0 + k, kc, NR, (T *) pack_b + (gsize) j * (gsize) kc);
+          F (pack_panels) (b, t->n0 + n, nc, t->k0 + k, kc, NR, pack_b);
           for (gint64 m = 0; m < t->m; m += LP_GEMM_MC)
             F (block) (a, t, t->m0 + m, (int) MIN (LP_GEMM_MC, t->m - m), t->n0 + n, nc, t->k0 + k, kc, beta, pack_a, pack_b);
         }

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include <lp/core/lp-dtype-codec-private.h>
 #include <lp/core/lp-float-dtype.h>
 
 #include "lp-cpu-encoded-private.h"
@@ -85,14 +86,22 @@ load_bias (const LpGemmArgs *args, LpCpuProduct *product)
   product->bias = buffer;
 }
 
+static gint64
+count_batches (const LpGemmArgs *args)
+{
+  gint64 n = 1;
+
+  for (int i = 0; i < args->d.n_dims - 2; i++)
+    n *= args->d.dims[i];
+  return n;
+}
+
 static gboolean
 run_native (const LpGemmArgs *args)
 {
   LpCpuProduct product = describe (args);
-  gint64 n_batch = 1;
+  const gint64 n_batch = count_batches (args);
 
-  for (int i = 0; i < args->d.n_dims - 2; i++)
-    n_batch *= args->d.dims[i];
   if (n_batch == 0 || product.m == 0 || product.n == 0)
     return TRUE;
   load_bias (args, &product);
@@ -278,6 +287,12 @@ run_encoded (const LpGemmArgs *args, gboolean is_a, gint64 panel_elements, GErro
 }
 
 static gboolean
+has_encoded (const LpGemmArgs *args)
+{
+  return args->a.scalar == LP_SCALAR_ENCODED || args->b.scalar == LP_SCALAR_ENCODED;
+}
+
+static gboolean
 run (const LpGemmArgs *args, gint64 panel_elements, GError **error)
 {
   if (args->a.scalar == LP_SCALAR_ENCODED)
@@ -285,6 +300,64 @@ run (const LpGemmArgs *args, gint64 panel_elements, GError **error)
   if (args->b.scalar == LP_SCALAR_ENCODED)
     return run_encoded (args, FALSE, panel_elements, error);
   return run_native (args);
+}
+
+/* From so many rows and columns on, the packed gemm is worth its packing. */
+#define MIN_PACKED 32
+
+/* The packed gemm reads an operand a few times at most, and decodes it as it packs it. Not for dtypes of others, nor where there is
+ * arithmetic for bf16. */
+static gboolean
+decodes_as_it_packs (const LpGemmArgs *args)
+{
+  const LpArray *operands[] = { &args->a, &args->b };
+
+  for (int i = 0; i < 2; i++)
+    if (operands[i]->scalar == LP_SCALAR_ENCODED
+        && (!_lp_cpu_encoded_is_own (operands[i]) || decoded_scalar (operands[i], operands[1 - i]) != LP_SCALAR_F32))
+      return FALSE;
+  return MIN (args->d.dims[args->d.n_dims - 2], args->d.dims[args->d.n_dims - 1]) >= MIN_PACKED;
+}
+
+/* Runs lie along the axis of the smaller stride. */
+static gboolean
+use_encoded (const LpArray *operand, gboolean is_a, LpCpuOperand *self, GError **error)
+{
+  const int rows = operand->n_dims - 2, columns = operand->n_dims - 1;
+  const gboolean transposed = operand->strides[rows] < operand->strides[columns], along_k = transposed != is_a;
+
+  if (operand->scalar != LP_SCALAR_ENCODED)
+    return TRUE;
+  if (!check_matrix (operand, transposed ? rows : columns, error) || !_lp_dtype_codec_check (operand->dtype, error))
+    return FALSE;
+  *self = _lp_cpu_encoded_operand (operand, along_k ? self->row_stride : 1, along_k ? 1 : self->k_stride);
+  return TRUE;
+}
+
+static gboolean
+run_int8 (const LpGemmArgs *args)
+{
+  LpCpuProduct product = describe (args);
+
+  if (product.m == 0 || product.n == 0)
+    return FALSE;
+  load_bias (args, &product);
+  return _lp_cpu_int8_gemm (args, &product);
+}
+
+static gboolean
+run_packed (const LpGemmArgs *args, GError **error)
+{
+  LpCpuProduct product = describe (args);
+  const gint64 bytes = omp_get_max_threads () * (gint64) (LP_GEMM_DECODED * LP_GEMM_KC * sizeof (float));
+
+  if (!use_encoded (&args->a, TRUE, &product.a, error) || !use_encoded (&args->b, FALSE, &product.b, error))
+    return FALSE;
+  load_bias (args, &product);
+  _lp_cpu_count_decoded (bytes);
+  _lp_cpu_product_run (&product, count_batches (args), prepare_batch, args);
+  _lp_cpu_count_decoded (-bytes);
+  return TRUE;
 }
 
 /* Two encoded operands share what may be decoded at a time. */
@@ -351,5 +424,9 @@ _lp_cpu_gemm (const LpGemmArgs *args, GError **error)
   if (!_lp_cpu_check_native ("gemm", results, 2, error))
     return FALSE;
   scaled.alpha *= _lp_array_get_factor (&args->a) * _lp_array_get_factor (&args->b);
+  if (has_encoded (args) && run_int8 (&scaled))
+    return TRUE;
+  if (has_encoded (args) && decodes_as_it_packs (args))
+    return run_packed (&scaled, error);
   return needs_wide_result (&scaled) ? run_wide (&scaled, error) : run_whole (&scaled, error);
 }

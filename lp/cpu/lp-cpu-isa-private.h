@@ -74,6 +74,8 @@ typedef struct _LpCpuOperand LpCpuOperand;
 struct _LpCpuOperand
 {
   void (* pack) (const LpCpuOperand *self, LpCompute compute, gint64 row0, int n_rows, gint64 k0, int n_k, int width, void *dst);
+  /* Of operands that are encoded: a block of at most LP_GEMM_DECODED rows as an operand that is not. Else NULL. */
+  LpCpuOperand (* decode) (const LpCpuOperand *self, gint64 row0, int n_rows, gint64 k0, int n_k);
   const guint8 *data;
   LpScalar      scalar;
   gint64        row_stride, k_stride;
@@ -102,6 +104,18 @@ typedef struct
 #define LP_GEMM_KC 256
 #define LP_GEMM_MC 144
 #define LP_GEMM_NC 768
+/* Rows of an encoded operand that are decoded at a time: a multiple of all widths of panels and of the usual blocks. */
+#define LP_GEMM_DECODED 192
+
+/* Products of 8-bit integers: see lp-cpu-int8-loops.c. */
+typedef struct
+{
+  int mr, nr;
+  void (* pack)  (const gint8 *q, gint64 stride, int n_rows, int n_k, int width, gint16 *dst);
+  void (* block) (const gint16 *a, const gint16 *b, int m, int n, int n_pairs, gboolean add, gint32 *d, gint64 ldd);
+  /* y = sums * (factor * factors) */
+  void (* scale) (const gint32 *sums, gsize n, double factor, const float *factors, float *y);
+} LpCpuInt8Loops;
 
 typedef struct
 {
@@ -112,6 +126,7 @@ typedef struct
   const LpCpuOptimLoops   *optim;
   const LpCpuGemmLoops    *gemm;
   const LpCodecLoops      *codec;
+  const LpCpuInt8Loops    *int8;
 } LpCpuIsa;
 
 extern const LpCpuIsa *_lp_cpu_isa;
@@ -122,7 +137,8 @@ extern const LpCpuIsa *_lp_cpu_isa;
   extern const LpCpuRowLoops     _lp_cpu_row_##isa; \
   extern const LpCpuOptimLoops   _lp_cpu_optim_##isa; \
   extern const LpCpuGemmLoops    _lp_cpu_gemm_##isa; \
-  extern const LpCodecLoops      _lp_cpu_codec_##isa;
+  extern const LpCodecLoops      _lp_cpu_codec_##isa; \
+  extern const LpCpuInt8Loops    _lp_cpu_int8_##isa;
 
 LP_CPU_DECLARE_ISA (base)
 #ifdef __x86_64__

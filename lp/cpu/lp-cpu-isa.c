@@ -1,7 +1,7 @@
 #include "lp-cpu-isa-private.h"
 
 #define ISA(isa) { #isa, &_lp_cpu_convert_##isa, &_lp_cpu_map_##isa, &_lp_cpu_row_##isa, &_lp_cpu_optim_##isa, \
-                   &_lp_cpu_gemm_##isa, &_lp_cpu_codec_##isa }
+                   &_lp_cpu_gemm_##isa, &_lp_cpu_codec_##isa, &_lp_cpu_int8_##isa }
 
 static const LpCpuIsa isa_base = ISA (base);
 #ifdef __x86_64__
