@@ -8,6 +8,11 @@
 
 /* Columns of an encoded operand that are decoded at once, at least: those of a block. */
 #define MIN_COLUMNS 64
+/* Values in float32 that are on their way to bf16 on one thread. */
+#define STAGED_ELEMENTS 32768
+/* Terms that are summed at a time where both operands are decoded to bf16: panels are then nearly square, and each is packed for many
+ * rows of the other. */
+#define SQUARE_TERMS 1024
 
 /* Offsets, in elements, of batch @i in an array whose last two axes are the matrix. */
 static gint64
@@ -132,28 +137,44 @@ typedef struct
   gboolean is_a;
   LpScalar scalar;      /* that it is decoded to */
   int      outer, inner;
-  gint64   start[2], n[2];
+  gint64   steps[2], start[2], n[2];
 } Slab;
 
+/* Elements of one run of a slab, from @first on. What goes to bf16 is decoded to float32 in scratch memory. */
 static gboolean
-decode_rows (const LpArray *operand, const Slab *slab, float *panel, GError **error)
+decode_run (const LpArray *operand, const Slab *slab, gint64 start, gint64 first, gint64 n, guint8 *panel, GError **error)
 {
-  const gint64 step = operand->strides[slab->outer];
-  const gint64 start = operand->offset + slab->start[0] * step + slab->start[1];
+  float *values = (float *) panel + first;
+
+  if (slab->scalar == LP_SCALAR_F32)
+    return _lp_cpu_encoded_read (operand, start, n, values, error);
+  values = _lp_cpu_scratch (LP_SCRATCH_DECODED, STAGED_ELEMENTS * sizeof (float));
+  if (!_lp_cpu_encoded_read (operand, start, n, values, error))
+    return FALSE;
+  _lp_cpu_isa->convert->store[LP_COMPUTE_F32][slab->scalar] (values, (gsize) n, (guint16 *) panel + first, 1);
+  return TRUE;
+}
+
+static gboolean
+decode_slab (const LpArray *operand, const Slab *slab, guint8 *panel, GError **error)
+{
+  const gint64 step = operand->strides[slab->outer], start = operand->offset + slab->start[0] * step + slab->start[1];
+  const gboolean one = step == slab->n[1] || slab->n[0] == 1;
+  const gint64 n_runs = one ? 1 : slab->n[0], length = one ? slab->n[0] * slab->n[1] : slab->n[1];
+  const gint64 n_parts = (length + STAGED_ELEMENTS - 1) / STAGED_ELEMENTS;
   const int threads = lp_dtype_get_thread_safe (operand->dtype) && !omp_in_parallel () ? omp_get_max_threads () : 1;
   GError *problem = NULL;
 
-  if (step == slab->n[1] || slab->n[0] == 1)
-    return _lp_cpu_encoded_read (operand, start, slab->n[0] * slab->n[1], panel, error);
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
-  for (gint64 i = 0; i < slab->n[0]; i++)
+  for (gint64 i = 0; i < n_runs * n_parts; i++)
     {
+      const gint64 run = i / n_parts, first = i % n_parts * STAGED_ELEMENTS;
       GError *local = NULL;
 
       if (__atomic_load_n (&problem, __ATOMIC_RELAXED) != NULL
-          || _lp_cpu_encoded_read (operand, start + i * step, slab->n[1], panel + i * slab->n[1], &local))
+          || decode_run (operand, slab, start + run * step + first, run * length + first, MIN (STAGED_ELEMENTS, length - first), panel, &local))
         continue;
-#pragma omp critical (lp_decode_rows)
+#pragma omp critical (lp_decode_slab)
       if (problem == NULL)
         __atomic_store_n (&problem, g_steal_pointer (&local), __ATOMIC_RELAXED);
       g_clear_error (&local);
@@ -161,23 +182,6 @@ decode_rows (const LpArray *operand, const Slab *slab, float *panel, GError **er
   if (problem != NULL)
     g_propagate_error (error, problem);
   return problem == NULL;
-}
-
-/* The slab in its scalar: behind the values in float32, or those. */
-static const guint8 *
-decode_slab (const LpArray *operand, const Slab *slab, float *panel, gint64 panel_size, GError **error)
-{
-  const gint64 n = slab->n[0] * slab->n[1];
-  guint16 *low = (guint16 *) (panel + panel_size);
-
-  if (!decode_rows (operand, slab, panel, error))
-    return NULL;
-  if (slab->scalar == LP_SCALAR_F32)
-    return (const guint8 *) panel;
-#pragma omp parallel for schedule(static) if (n >= LP_CPU_PARALLEL_MIN && !omp_in_parallel ())
-  for (gint64 i = 0; i < n; i += LP_CPU_CHUNK)
-    _lp_cpu_isa->convert->store[LP_COMPUTE_F32][LP_SCALAR_BF16] (panel + i, (gsize) MIN (LP_CPU_CHUNK, n - i), low + i, 1);
-  return (const guint8 *) low;
 }
 
 /* The product of a decoded slab with what belongs to it. Slabs along the summed axis are added up in D. */
@@ -235,21 +239,53 @@ decoded_scalar (const LpArray *operand, const LpArray *other)
   return (exact || other->scalar == LP_SCALAR_BF16) && _lp_cpu_onednn_has_bf16 () ? LP_SCALAR_BF16 : LP_SCALAR_F32;
 }
 
+/* @most at a time, or somewhat less where that makes the last part like the others. */
+static gint64
+even_step (gint64 extent, gint64 most)
+{
+  const gint64 n_parts = (extent + most - 1) / most;
+
+  return n_parts > 1 ? MIN (most, ((extent + n_parts - 1) / n_parts + MIN_COLUMNS - 1) / MIN_COLUMNS * MIN_COLUMNS) : extent;
+}
+
 /* Slabs of whole rows; or, where rows are summed over, of whole columns if that leaves enough of each row, so that sums stay whole. */
 static void
-choose_steps (const Slab *slab, const LpArray *operand, gboolean sums_outer, gint64 panel_elements, gint64 steps[2])
+choose_steps (const LpArray *operand, Slab *self, gboolean sums_outer, gint64 n_elements)
 {
-  const gint64 outer = MAX (operand->dims[slab->outer], 1), length = MAX (operand->dims[slab->inner], 1);
-  const gint64 columns = panel_elements / outer / MIN_COLUMNS * MIN_COLUMNS;
+  const gint64 outer = MAX (operand->dims[self->outer], 1), length = MAX (operand->dims[self->inner], 1);
+  const gint64 columns = n_elements / outer / MIN_COLUMNS * MIN_COLUMNS;
 
-  if (sums_outer && outer * length > panel_elements && columns > 0)
+  if (sums_outer && outer * length > n_elements && columns > 0)
     {
-      steps[0] = outer;
-      steps[1] = MIN (columns, length);
+      self->steps[0] = outer;
+      self->steps[1] = even_step (length, columns);
       return;
     }
-  steps[1] = MIN (length, panel_elements);
-  steps[0] = CLAMP (panel_elements / steps[1], 1, outer);
+  self->steps[1] = MIN (length, n_elements);
+  self->steps[0] = even_step (outer, CLAMP (n_elements / self->steps[1], 1, outer));
+}
+
+static Slab
+plan_slab (const LpGemmArgs *args, gboolean is_a, gint64 panel_elements)
+{
+  const LpArray *operand = is_a ? &args->a : &args->b, *other = is_a ? &args->b : &args->a;
+  const int rows = operand->n_dims - 2, columns = operand->n_dims - 1;
+  const gboolean transposed = operand->strides[rows] < operand->strides[columns];
+  const int k = transposed == is_a ? 0 : 1;
+  Slab self = { .is_a = is_a, .outer = transposed ? columns : rows, .inner = transposed ? rows : columns };
+  const gint64 extents[2] = { operand->dims[self.outer], operand->dims[self.inner] };
+  gint64 n_elements = panel_elements;
+
+  self.scalar = decoded_scalar (operand, other);
+  if (self.scalar == LP_SCALAR_BF16)
+    n_elements = 2 * (panel_elements - 2 * STAGED_ELEMENTS);
+  choose_steps (operand, &self, k == 0, n_elements);
+  if (self.scalar == LP_SCALAR_BF16 && other->scalar == LP_SCALAR_ENCODED && extents[k] > SQUARE_TERMS)
+    {
+      self.steps[k] = SQUARE_TERMS;
+      self.steps[1 - k] = even_step (MAX (extents[1 - k], 1), n_elements / SQUARE_TERMS / MIN_COLUMNS * MIN_COLUMNS);
+    }
+  return self;
 }
 
 /* Replaces an encoded operand by decoded slabs, panel by panel. */
@@ -257,30 +293,22 @@ static gboolean
 run_encoded (const LpGemmArgs *args, gboolean is_a, gint64 panel_elements, GError **error)
 {
   const LpArray *operand = is_a ? &args->a : &args->b;
-  const int rows = operand->n_dims - 2, columns = operand->n_dims - 1;
-  const gboolean transposed = operand->strides[rows] < operand->strides[columns];
-  Slab slab = { .is_a = is_a, .outer = transposed ? columns : rows, .inner = transposed ? rows : columns };
+  Slab slab = plan_slab (args, is_a, panel_elements);
   const gint64 outer = operand->dims[slab.outer], length = operand->dims[slab.inner];
-  gint64 steps[2], panel_size, n_floats;
+  const gint64 n_elements = slab.steps[0] * slab.steps[1];
+  const gint64 n_floats = slab.scalar == LP_SCALAR_F32 ? n_elements : (n_elements + 1) / 2 + omp_get_max_threads () * STAGED_ELEMENTS;
   gboolean ok = TRUE;
   float *panel;
 
   if (!check_matrix (operand, slab.inner, error))
     return FALSE;
-  slab.scalar = decoded_scalar (operand, is_a ? &args->b : &args->a);
-  choose_steps (&slab, operand, transposed == is_a, slab.scalar == LP_SCALAR_F32 ? panel_elements : panel_elements / 3 * 2, steps);
-  panel_size = steps[0] * steps[1];
-  n_floats = slab.scalar == LP_SCALAR_F32 ? panel_size : panel_size + (panel_size + 1) / 2;
   panel = _lp_cpu_panel_new (n_floats);
-  for (slab.start[0] = 0; ok && slab.start[0] < MAX (outer, 1); slab.start[0] += steps[0])
-    for (slab.start[1] = 0; ok && slab.start[1] < MAX (length, 1); slab.start[1] += steps[1])
+  for (slab.start[0] = 0; ok && slab.start[0] < MAX (outer, 1); slab.start[0] += slab.steps[0])
+    for (slab.start[1] = 0; ok && slab.start[1] < MAX (length, 1); slab.start[1] += slab.steps[1])
       {
-        const guint8 *decoded;
-
-        slab.n[0] = MIN (steps[0], outer - slab.start[0]);
-        slab.n[1] = MIN (steps[1], length - slab.start[1]);
-        decoded = decode_slab (operand, &slab, panel, panel_size, error);
-        ok = decoded != NULL && run_slab (args, &slab, decoded, panel_elements, error);
+        slab.n[0] = MIN (slab.steps[0], outer - slab.start[0]);
+        slab.n[1] = MIN (slab.steps[1], length - slab.start[1]);
+        ok = decode_slab (operand, &slab, (guint8 *) panel, error) && run_slab (args, &slab, (const guint8 *) panel, panel_elements, error);
       }
   _lp_cpu_panel_free (panel, n_floats);
   return ok;
@@ -361,36 +389,41 @@ run_packed (const LpGemmArgs *args, GError **error)
 }
 
 /* Two encoded operands share what may be decoded at a time. */
-static gboolean
-run_whole (const LpGemmArgs *args, GError **error)
+static gint64
+panel_elements_for (const LpGemmArgs *args)
 {
   const gboolean both = args->a.scalar == LP_SCALAR_ENCODED && args->b.scalar == LP_SCALAR_ENCODED;
 
-  return run (args, LP_CPU_PANEL_ELEMENTS / (both ? 2 : 1), error);
+  return LP_CPU_PANEL_ELEMENTS / (both ? 2 : 1);
 }
 
 static gboolean
-sums_parts (const LpArray *operand, gboolean is_a, gint64 panel_elements)
+run_whole (const LpGemmArgs *args, GError **error)
 {
-  const int rows = operand->n_dims - 2, columns = operand->n_dims - 1;
-  const gboolean transposed = operand->strides[rows] < operand->strides[columns];
-  Slab slab = { .outer = transposed ? columns : rows, .inner = transposed ? rows : columns };
-  gint64 steps[2];
+  return run (args, panel_elements_for (args), error);
+}
+
+static gboolean
+sums_parts (const LpGemmArgs *args, gboolean is_a, gint64 panel_elements)
+{
+  const LpArray *operand = is_a ? &args->a : &args->b;
+  const int k_axis = operand->n_dims - (is_a ? 1 : 2);
+  Slab slab;
 
   if (operand->scalar != LP_SCALAR_ENCODED)
     return FALSE;
-  choose_steps (&slab, operand, transposed == is_a, panel_elements, steps);
-  return steps[transposed == is_a ? 0 : 1] < operand->dims[is_a ? columns : rows];
+  slab = plan_slab (args, is_a, panel_elements);
+  return slab.steps[slab.outer == k_axis ? 0 : 1] < operand->dims[k_axis];
 }
 
-/* Partial sums over slabs of k must not be rounded to 16 bits in between. The smaller panels are asked about: those of bf16. */
+/* Partial sums over slabs of k must not be rounded to 16 bits in between. */
 static gboolean
 needs_wide_result (const LpGemmArgs *args)
 {
-  const gint64 least = LP_CPU_PANEL_ELEMENTS / 2 / 3 * 2;
   const LpScalar d = args->d.scalar;
 
-  return d != LP_SCALAR_F32 && d != LP_SCALAR_F64 && (sums_parts (&args->a, TRUE, least) || sums_parts (&args->b, FALSE, least));
+  return d != LP_SCALAR_F32 && d != LP_SCALAR_F64
+         && (sums_parts (args, TRUE, panel_elements_for (args)) || sums_parts (args, FALSE, panel_elements_for (args)));
 }
 
 static gboolean

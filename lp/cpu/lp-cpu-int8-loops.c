@@ -113,13 +113,13 @@ pack (const gint8 *q, gint64 stride, int n_rows, int n_k, int width, gint16 *dst
     }
 }
 
-/* y may be where the sums are. */
+/* Rounded once, to float32, but for the last bits of doubles. y may be where the sums are. */
 static void
 scale (const gint32 *sums, gsize n, double factor, const float *factors, float *y)
 {
 #pragma omp simd
   for (gsize j = 0; j < n; j++)
-    y[j] = (float) ((double) sums[j] * (factor * (double) factors[j]));
+    y[j] = (float) ((double) sums[j] * (factor * (double) factors[j]) / (127 * 127));
 }
 
 const LpCpuInt8Loops LP_CPU_ISA_SYMBOL (_lp_cpu_int8_) = { .mr = MR, .nr = NR, .pack = pack, .block = block, .scale = scale };

@@ -78,7 +78,7 @@ run_tile (const LpCpuProduct *self, const Rows *a, const Rows *b, gint64 m0, gin
   read_scales (a, m0, m, a_scales);
   read_scales (b, n0, n, b_scales);
   for (gint64 i = 0; i < m; i++)
-    _lp_cpu_isa->int8->scale (sums + i * n, (gsize) n, (double) a_scales[i] / (127 * 127), b_scales, (float *) (sums + i * n));
+    _lp_cpu_isa->int8->scale (sums + i * n, (gsize) n, (double) a_scales[i], b_scales, (float *) (sums + i * n));
   _lp_cpu_product_combine (self, m0, m, n0, n, (guint8 *) sums);
   _lp_cpu_product_store (self, m0, m, n0, n, (guint8 *) sums);
 }

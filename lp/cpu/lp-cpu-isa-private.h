@@ -113,7 +113,7 @@ typedef struct
   int mr, nr;
   void (* pack)  (const gint8 *q, gint64 stride, int n_rows, int n_k, int width, gint16 *dst);
   void (* block) (const gint16 *a, const gint16 *b, int m, int n, int n_pairs, gboolean add, gint32 *d, gint64 ldd);
-  /* y = sums * (factor * factors) */
+  /* y = sums * factor * factors / 127^2 */
   void (* scale) (const gint32 *sums, gsize n, double factor, const float *factors, float *y);
 } LpCpuInt8Loops;
 

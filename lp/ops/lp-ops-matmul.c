@@ -27,6 +27,44 @@ matrix (const LpArray *array,
   return result;
 }
 
+/* [..., columns] as a matrix, whose columns may lie one behind the other: quantizers that scale columns give that. */
+static gboolean
+lies_in_columns (const LpArray *array)
+{
+  const int last = array->n_dims - 1;
+
+  if (array->scalar != LP_SCALAR_ENCODED || last < 1 || array->strides[last] == 1)
+    return FALSE;
+  for (int i = last - 2; i >= 0; i--)
+    if (array->strides[i] != array->strides[i + 1] * array->dims[i + 1])
+      return FALSE;
+
+  return array->strides[last - 1] == 1;
+}
+
+static LpTensor *
+dup_matrix (LpTensor  *tensor,
+            gint64     rows,
+            gint64     columns,
+            LpArray   *array,
+            GError   **error)
+{
+  LpTensor *dense;
+
+  if (lies_in_columns (&tensor->array))
+    {
+      *array = matrix (&tensor->array, rows, columns);
+      array->strides[0] = 1;
+      array->strides[1] = tensor->array.strides[tensor->array.n_dims - 1];
+      return g_object_ref (tensor);
+    }
+  dense = _lp_tensor_contiguous (tensor, error);
+  if (dense != NULL)
+    *array = matrix (&dense->array, rows, columns);
+
+  return dense;
+}
+
 static LpArray
 transposed (LpArray array)
 {
@@ -162,19 +200,19 @@ linear_weight_product (gpointer   data,
   Product *product = data;
   gint64 n = dy->array.dims[dy->array.n_dims - 1], k = x->array.dims[x->array.n_dims - 1];
   gint64 m = _lp_array_get_n_elements (&dy->array) / MAX (n, 1), dims[2] = { n, k };
-  g_autoptr (LpTensor) rows = _lp_tensor_contiguous (x, error);
-  g_autoptr (LpTensor) dw = NULL;
   LpGemmArgs gemm = { .alpha = 1, .beta = product->into != NULL ? 1 : 0 };
+  g_autoptr (LpTensor) left = dup_matrix (dy, m, n, &gemm.a, error);
+  g_autoptr (LpTensor) right = left != NULL ? dup_matrix (x, m, k, &gemm.b, error) : NULL;
+  g_autoptr (LpTensor) dw = NULL;
 
-  if (rows == NULL)
+  if (right == NULL)
     return NULL;
   dw = product->into != NULL ? g_object_ref (product->into)
                              : _lp_tensor_new (dims, 2, product->dtype, dy->storage->device, error);
   if (dw == NULL)
     return NULL;
 
-  gemm.a = transposed (matrix (&dy->array, m, n));
-  gemm.b = matrix (&rows->array, m, k);
+  gemm.a = transposed (gemm.a);
   gemm.d = dw->array;
 
   return _lp_tensor_get_kernels (dy)->gemm (&gemm, error) ? g_steal_pointer (&dw) : NULL;

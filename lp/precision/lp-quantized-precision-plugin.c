@@ -25,7 +25,8 @@
  * With `int8-training` weights stay in float32 and are trained; both operands of all three products of a layer are quantized as they
  * come, along the axis that is summed.
  *
- * On a device without products of 8-bit integers these are computed from the decoded values, with sums in float32.
+ * Sums of integers are exact and scaled once; those of more than 131,071 terms, which 32 bits may not hold, are computed from the
+ * decoded values in float32.
  */
 typedef struct
 {

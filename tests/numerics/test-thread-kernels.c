@@ -93,6 +93,34 @@ gemm (const gint64 *p,
   finish (lp_tensor_linear (x, w, b, &error), (LpTensor *[]) { x, w, b }, 3, error);
 }
 
+/* m n k; what the operands are encoded in goes by the dtype */
+static void
+encoded_gemm (const gint64 *p,
+              const char   *dtype)
+{
+  static const char *const pairs[][3] = { { "f32", "f8e4m3", "f8e5m2" }, { "f64", "i8-rowwise", "i8-rowwise" }, { "bf16", "bf16", "nf4" },
+                                          { "f16", "mxfp8-e4m3", "nvfp4" } };
+  g_autoptr (LpTensor) x = random_tensor ((gint64[]) { p[0], p[2] }, 2, "f32");
+  g_autoptr (LpTensor) w = random_tensor ((gint64[]) { p[1], p[2] }, 2, "f32");
+  LpTensor *values[] = { x, w }, *operands[2];
+  g_autoptr (LpTensor) result = NULL;
+  guint pair = 0;
+
+  while (!g_str_equal (pairs[pair][0], dtype))
+    pair++;
+  for (int i = 0; i < 2; i++)
+    {
+      g_autoptr (LpDType) type = lp_dtype_lookup (pairs[pair][1 + i], NULL);
+      g_autoptr (LpTensor) plain = lp_tensor_detach (values[i]);
+
+      operands[i] = lp_tensor_to_dtype (plain, type, NULL);
+    }
+  result = lp_tensor_linear (operands[0], operands[1], NULL, NULL);
+  add (result);
+  g_object_unref (operands[0]);
+  g_object_unref (operands[1]);
+}
+
 /* batch m n k */
 static void
 matmul (const gint64 *p,
@@ -213,6 +241,7 @@ static const Case cases[] = {
   { "gemm", gemm, { 1, 1, 1 } }, { "gemm", gemm, { 1, 10, 784 } }, { "gemm", gemm, { 3, 5, 7 } }, { "gemm", gemm, { 17, 33, 129 } },
   { "gemm", gemm, { 64, 512, 784 } }, { "gemm", gemm, { 1, 512, 512 } }, { "gemm", gemm, { 513, 2, 65 } },
   { "gemm", gemm, { 2, 3, 20000 } }, { "gemm", gemm, { 127, 255, 63 } },
+  { "encoded", encoded_gemm, { 3, 5, 64 } }, { "encoded", encoded_gemm, { 129, 1100, 300 } }, { "encoded", encoded_gemm, { 70, 40, 5000 } },
   { "matmul", matmul, { 1, 5, 6, 7 } }, { "matmul", matmul, { 7, 33, 31, 65 } }, { "matmul", matmul, { 16, 64, 64, 64 } },
   { "conv", conv, { 1, 1, 1, 1, 1, 1, 1, 0, 1 } }, { "conv", conv, { 1, 3, 7, 5, 5, 3, 2, 1, 1 } },
   { "conv", conv, { 32, 1, 28, 28, 16, 3, 1, 1, 1 } }, { "conv", conv, { 33, 16, 14, 14, 32, 3, 1, 1, 1 } },
