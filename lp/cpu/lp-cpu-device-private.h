@@ -13,5 +13,7 @@ LpDevice *_lp_cpu_device_new (void);
 /* The caching allocator: memory is 64-byte aligned, and kept for the next request of its size class. */
 gpointer  _lp_cpu_allocate   (gsize size);
 void      _lp_cpu_release    (gpointer data, gsize size);
+/* Gives back what is not in use. */
+void      _lp_cpu_trim       (void);
 
 G_END_DECLS

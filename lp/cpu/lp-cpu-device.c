@@ -61,6 +61,12 @@ lp_cpu_device_release (LpDevice *self, gpointer data, gsize size)
   _lp_cpu_release (data, size);
 }
 
+static void
+lp_cpu_device_trim (LpDevice *self)
+{
+  _lp_cpu_trim ();
+}
+
 static gboolean
 is_native (LpDType *dtype)
 {
@@ -88,6 +94,7 @@ lp_cpu_device_class_init (LpCpuDeviceClass *klass)
 
   device_class->allocate = lp_cpu_device_allocate;
   device_class->release = lp_cpu_device_release;
+  device_class->trim = lp_cpu_device_trim;
   device_class->computes_natively = lp_cpu_device_computes_natively;
   device_class->dup_description = lp_cpu_device_dup_description;
   device_class->kernels = &_lp_cpu_kernels;

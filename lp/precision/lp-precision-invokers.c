@@ -3,6 +3,7 @@
 #include <lp/autograd/lp-compute-scope-private.h>
 #include <lp/core/lp-error.h>
 #include <lp/optim/lp-optimizer-private.h>
+#include <lp/tensor/lp-device-private.h>
 
 #define GET_CLASS(self) LP_PRECISION_PLUGIN_GET_CLASS (self)
 #define ensure_init     _lp_precision_plugin_ensure_init
@@ -243,6 +244,23 @@ lp_precision_plugin_get_default_dtype (LpPrecisionPlugin  *self,
   return NULL;
 }
 
+/* What the weights were before is of no use to a step: it would wait in memory for ever. */
+static void
+trim_devices (LpModule *module)
+{
+  g_autoptr (GPtrArray) parameters = lp_module_dup_parameters (module);
+  LpDevice *trimmed = NULL;
+
+  for (guint i = 0; i < parameters->len; i++)
+    {
+      LpDevice *device = lp_tensor_get_device (g_ptr_array_index (parameters, i));
+
+      if (device != trimmed)
+        _lp_device_trim (device);
+      trimmed = device;
+    }
+}
+
 /**
  * lp_precision_plugin_convert_module:
  * @self: a plugin
@@ -267,8 +285,12 @@ lp_precision_plugin_convert_module (LpPrecisionPlugin  *self,
   if (!ensure_init (self, error) || !lp_module_check (module, error))
     return FALSE;
   ok = GET_CLASS (self)->convert_module (self, module, &local);
+  if (!_lp_precision_plugin_end_boolean (self, "convert_module", ok, local, error) || !lp_module_check (module, error))
+    return FALSE;
 
-  return _lp_precision_plugin_end_boolean (self, "convert_module", ok, local, error) && lp_module_check (module, error);
+  trim_devices (module);
+
+  return TRUE;
 }
 
 /**

@@ -12,6 +12,7 @@ struct _LpDeviceClass
   /* 64-byte aligned; NULL with LP_ERROR_MEMORY. @used is what release gets back. */
   gpointer (* allocate)            (LpDevice *self, gsize size, GError **error);
   void     (* release)             (LpDevice *self, gpointer data, gsize size);
+  void     (* trim)                (LpDevice *self);   /* may be NULL */
   gboolean (* synchronize)         (LpDevice *self, GError **error);
   gboolean (* computes_natively)   (LpDevice *self, LpDType *a, LpDType *b, LpDType *result);
   char *   (* dup_description)     (LpDevice *self);
@@ -25,5 +26,7 @@ void                 _lp_device_add_builtin (const char *name, LpDevice *(* crea
 const LpKernelTable *_lp_device_get_kernels (LpDevice *self);
 gpointer             _lp_device_allocate    (LpDevice *self, gsize size, GError **error);
 void                 _lp_device_release     (LpDevice *self, gpointer data, gsize size);
+/* Gives memory back to the system that is kept for reuse: after a change that leaves blocks of sizes that won't come again. */
+void                 _lp_device_trim        (LpDevice *self);
 
 G_END_DECLS

@@ -416,3 +416,12 @@ _lp_device_release (LpDevice *self,
   __atomic_sub_fetch (&PRIV (self)->used, size, __ATOMIC_RELAXED);
   ((LpDeviceClass *) ((GTypeInstance *) self)->g_class)->release (self, data, size);
 }
+
+void
+_lp_device_trim (LpDevice *self)
+{
+  LpDeviceClass *klass = (LpDeviceClass *) ((GTypeInstance *) self)->g_class;
+
+  if (klass->trim != NULL)
+    klass->trim (self);
+}
