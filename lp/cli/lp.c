@@ -225,6 +225,7 @@ show_precision (LpRegistry  *registry,
   add_row (rows, "compute", or_dash (lp_precision_traits_get_compute (traits)), NULL, NULL);
   add_row (rows, "gradient", or_dash (lp_precision_traits_get_gradient (traits)), NULL, NULL);
   add_row (rows, "master", or_dash (lp_precision_traits_get_master (traits)), NULL, NULL);
+  add_row (rows, "moments", or_dash (lp_precision_traits_get_moments (traits)), NULL, NULL);
   add_row (rows, "reduce", or_dash (lp_precision_traits_get_reduce (traits)), NULL, NULL);
   for (guint i = 0; i < n_pspecs; i++)
     if (pspecs[i]->flags & G_PARAM_READABLE)

@@ -36,6 +36,9 @@ void     _lp_dtype_set_layout  (LpDType    *self,
 /* The dtype in which a gradient of a tensor of this dtype is kept: itself for f64, f32, f16 and
  * bf16, float32 for encoded ones. */
 LpDType *_lp_dtype_get_gradient_dtype (LpDType *self);
+/* The dtype in which optimizers keep the moments of what they update in this one: itself for f64 and bf16, bf16 for f16, which
+ * has not the range for squares of gradients, float32 for the rest. */
+LpDType *_lp_dtype_get_moment_dtype (LpDType *self);
 
 /* Scalar conversions, round to nearest even; f64 to 16 bits rounds once. */
 guint16 _lp_f16_from_f32  (float   value);

@@ -294,6 +294,14 @@ _lp_dtype_get_gradient_dtype (LpDType *self)
   return lp_dtype_is_floating (self) && lp_dtype_is_native (self) ? self : lp_dtype_f32 ();
 }
 
+LpDType *
+_lp_dtype_get_moment_dtype (LpDType *self)
+{
+  LpDType *dtype = _lp_dtype_get_gradient_dtype (self);
+
+  return dtype == lp_dtype_f16 () ? lp_dtype_bf16 () : dtype;
+}
+
 /**
  * lp_dtype_get_name: (get-property name)
  * @self: a dtype

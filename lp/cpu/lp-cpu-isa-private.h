@@ -63,7 +63,8 @@ typedef struct
   void (* adamw[2]) (const LpAdamWArgs *args, const double factors[2], gsize n, void *w, const void *g, void *m, void *v);
   /* y = x * scale where the upper 24 of the bits are at least @limit, else 0 */
   void (* drop[2])  (const void *x, const guint32 *bits, gsize n, guint32 limit, double scale, void *y);
-  void (* stochastic_bf16) (const float *x, const guint32 *bits, gsize n, guint16 *y);
+  /* by the 16 bits from bit @shift on */
+  void (* stochastic_bf16) (const float *x, const guint32 *bits, int shift, gsize n, guint16 *y);
   /* g *= scale, stored unless it is to be kept; returns the sum of squares, which is not finite when a g * scale is not */
   double (* grad_stats[2]) (void *g, gsize n, double scale, gboolean keep);
 } LpCpuOptimLoops;

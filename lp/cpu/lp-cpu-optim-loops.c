@@ -134,14 +134,14 @@ run_philox (guint64 seed, guint64 stream, guint64 offset, gsize n_blocks, guint3
 
 /* Adds 16 random bits below the kept ones and truncates; Inf and NaN stay. */
 static void
-run_stochastic_bf16 (const float *x, const guint32 *random, gsize n, guint16 *y)
+run_stochastic_bf16 (const float *x, const guint32 *random, int shift, gsize n, guint16 *y)
 {
 #pragma omp simd
   for (gsize i = 0; i < n; i++)
     {
       const guint32 bits = lp_float_to_bits (x[i]);
       const guint32 magnitude = bits & 0x7fffffff;
-      const guint32 moved = bits + (magnitude >= 0x7f800000 ? 0 : random[i] & 0xffff);
+      const guint32 moved = bits + (magnitude >= 0x7f800000 ? 0 : random[i] >> shift & 0xffff);
       const guint32 quiet = magnitude > 0x7f800000 ? 0x40 : 0;
 
       y[i] = (guint16) ((moved >> 16) | quiet);

@@ -52,7 +52,7 @@ write_stochastic (const FusedStep *self, gsize start, gsize n, const void *value
     }
   _lp_cpu_isa->optim->philox (args->random.seed, args->random.stream, args->random.offset + start / 4, (n + 3) / 4, bits);
   if (args->weight_scalar == LP_SCALAR_BF16)
-    _lp_cpu_isa->optim->stochastic_bf16 (x, bits, n, out);
+    _lp_cpu_isa->optim->stochastic_bf16 (x, bits, 0, n, out);
   else
     for (gsize i = 0; i < n; i++)
       out[i] = stochastic_f16 (x[i], bits[i]);
@@ -70,6 +70,43 @@ write_weight (const FusedStep *self, gsize start, gsize n, const void *values)
     _lp_cpu_isa->convert->store[self->compute][args->weight_scalar] (values, n, at (args->weight, start, _lp_scalar_sizes[args->weight_scalar]), 1);
 }
 
+/* Moments in 16 bits: a step changes a mean of squares by less than half an ulp, so rounding to nearest would stop it. */
+static void
+write_moments (const FusedStep *self, gsize start, gsize n, const float *m, const float *v)
+{
+  const LpFusedStepArgs *args = self->args;
+  const LpRandomPoint *random = &args->moment_random;
+  guint32 bits[LP_CPU_CHUNK];
+
+  _lp_cpu_isa->optim->philox (random->seed, random->stream, random->offset + start / 4, (n + 3) / 4, bits);
+  _lp_cpu_isa->optim->stochastic_bf16 (m, bits, 0, n, at (args->moment1, start, 2));
+  if (args->moment2 != NULL)
+    _lp_cpu_isa->optim->stochastic_bf16 (v, bits, 16, n, at (args->moment2, start, 2));
+}
+
+static void
+update (const FusedStep *self, gsize n, void *w, const void *g, void *m, void *v)
+{
+  if (self->sgd != NULL)
+    _lp_cpu_isa->optim->sgd[self->compute] (self->sgd, self->factors, n, w, g, m);
+  else
+    _lp_cpu_isa->optim->adamw[self->compute] (self->adamw, self->factors, n, w, g, m, v);
+}
+
+static void
+update_narrow (const FusedStep *self, gsize start, gsize n, void *w, const void *g)
+{
+  const LpFusedStepArgs *args = self->args;
+  float m[LP_CPU_CHUNK] __attribute__ ((aligned (64)));
+  float v[LP_CPU_CHUNK] __attribute__ ((aligned (64)));
+
+  _lp_cpu_isa->convert->load[LP_COMPUTE_F32][args->moment_scalar] (at (args->moment1, start, 2), 1, n, m);
+  if (args->moment2 != NULL)
+    _lp_cpu_isa->convert->load[LP_COMPUTE_F32][args->moment_scalar] (at (args->moment2, start, 2), 1, n, v);
+  update (self, n, w, g, m, v);
+  write_moments (self, start, n, m, v);
+}
+
 static void
 step_run (const FusedStep *self, gsize start, gsize n)
 {
@@ -81,7 +118,6 @@ step_run (const FusedStep *self, gsize start, gsize n)
   double g_buffer[LP_CPU_CHUNK] __attribute__ ((aligned (64)));
   const void *g = at (args->grad, start, _lp_scalar_sizes[args->grad_scalar]);
   void *w = at (args->master, start, size);
-  void *m = at (args->moment1, start, size);
 
   if (w == NULL)
     w = at (args->weight, start, _lp_scalar_sizes[args->weight_scalar]);
@@ -95,10 +131,10 @@ step_run (const FusedStep *self, gsize start, gsize n)
       convert->load[self->compute][args->grad_scalar] (g, 1, n, g_buffer);
       g = g_buffer;
     }
-  if (self->sgd != NULL)
-    _lp_cpu_isa->optim->sgd[self->compute] (self->sgd, self->factors, n, w, g, m);
+  if (args->moment1 != NULL && args->moment_scalar != wide)
+    update_narrow (self, start, n, w, g);
   else
-    _lp_cpu_isa->optim->adamw[self->compute] (self->adamw, self->factors, n, w, g, m, at (args->moment2, start, size));
+    update (self, n, w, g, at (args->moment1, start, size), at (args->moment2, start, size));
   if (args->master != NULL || args->weight_scalar != wide)
     write_weight (self, start, n, w);
   if (args->weight16 != NULL)
@@ -112,6 +148,12 @@ is_float (LpScalar scalar)
 }
 
 static gboolean
+takes_moments (LpCompute compute, LpScalar scalar)
+{
+  return compute == LP_COMPUTE_F64 ? scalar == LP_SCALAR_F64 : scalar == LP_SCALAR_F32 || scalar == LP_SCALAR_BF16;
+}
+
+static gboolean
 run_fused (FusedStep *self, GError **error)
 {
   const LpFusedStepArgs *args = self->args;
@@ -121,9 +163,15 @@ run_fused (FusedStep *self, GError **error)
       g_set_error_literal (error, LP_ERROR, LP_ERROR_DTYPE, "A fused optimizer step needs weights and gradients in f64, f32, f16 or bf16");
       return FALSE;
     }
+  self->compute = args->weight_scalar == LP_SCALAR_F64 ? LP_COMPUTE_F64 : LP_COMPUTE_F32;
+  if (args->moment1 != NULL && !takes_moments (self->compute, args->moment_scalar))
+    {
+      g_set_error_literal (error, LP_ERROR, LP_ERROR_DTYPE,
+                           "A fused optimizer step needs moments in f32 or bf16; for weights in f64, in f64");
+      return FALSE;
+    }
   if (args->found_inf != NULL && *args->found_inf != 0)
     return TRUE;
-  self->compute = args->weight_scalar == LP_SCALAR_F64 ? LP_COMPUTE_F64 : LP_COMPUTE_F32;
   self->factors[0] = args->grad_scale != NULL ? (double) *args->grad_scale : 1;
   self->factors[1] = args->clip != NULL ? (double) *args->clip : 1;
 #pragma omp parallel for schedule(static) num_threads(_lp_cpu_threads ((gint64) args->n)) if (args->n >= LP_CPU_PARALLEL_MIN)

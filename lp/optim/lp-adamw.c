@@ -11,6 +11,8 @@
  * Adam with decay of the weights that is decoupled from the gradient.
  *
  * I. Loshchilov, F. Hutter, "Decoupled Weight Decay Regularization", ICLR 2019.
+ *
+ * It keeps two moments per parameter, of the dtype that [class@ParamGroup] says.
  */
 struct _LpAdamW
 {

@@ -110,6 +110,8 @@ slot_name (guint       group,
   return g_strdup_printf ("%u.%u.%s", group, slot, what);
 }
 
+static const char *const moment_names[LP_N_MOMENTS] = { "moment1", "moment2" };
+
 static void
 save_slot (LpState      *state,
            LpParamGroup *group,
@@ -118,11 +120,10 @@ save_slot (LpState      *state,
 {
   LpParamSlot *slot = _lp_param_group_get_slot (group, index);
   LpParamBucket *bucket = _lp_param_group_get_bucket (group, slot->bucket);
-  static const char *const names[LP_N_MOMENTS] = { "moment1", "moment2" };
 
   for (guint i = 0; i < LP_N_MOMENTS; i++)
     {
-      g_autofree char *name = slot_name (group_index, index, names[i]);
+      g_autofree char *name = slot_name (group_index, index, moment_names[i]);
       g_autoptr (LpTensor) view = NULL;
 
       if (bucket->moments[i] == NULL || slot->step == 0)
@@ -254,11 +255,10 @@ load_slot (LpOptimizer   *self,
            GError       **error)
 {
   LpParamSlot *slot = _lp_param_group_get_slot (group, index);
-  static const char *const names[LP_N_MOMENTS] = { "moment1", "moment2" };
 
   for (guint i = 0; i < LP_N_MOMENTS; i++)
     {
-      g_autofree char *name = slot_name (group_index, index, names[i]);
+      g_autofree char *name = slot_name (group_index, index, moment_names[i]);
 
       if (lp_tensor_dict_lookup (lp_state_get_tensors (state), name) != NULL &&
           !load_moment (self, state, group, index, i, name, error))
@@ -303,6 +303,43 @@ load_group (LpOptimizer   *self,
   return TRUE;
 }
 
+/* TRUE when it said something: once is enough. */
+static gboolean
+tell_about_moment (LpOptimizer  *self,
+                   LpState      *state,
+                   LpParamGroup *group,
+                   guint         group_index,
+                   guint         index)
+{
+  LpDType *kept = _lp_param_group_get_bucket (group, _lp_param_group_get_slot (group, index)->bucket)->moment_dtype;
+  g_autofree char *name = slot_name (group_index, index, moment_names[0]);
+  LpTensor *saved = lp_tensor_dict_lookup (lp_state_get_tensors (state), name);
+
+  if (saved == NULL || lp_dtype_get_bits (saved->array.dtype) <= lp_dtype_get_bits (kept))
+    return FALSE;
+
+  g_message ("%s: moments were saved in %s, and are rounded to %s", G_OBJECT_TYPE_NAME (self),
+             lp_dtype_get_name (saved->array.dtype), lp_dtype_get_name (kept));
+
+  return TRUE;
+}
+
+static void
+tell_about_moments (LpOptimizer *self,
+                    LpState     *state)
+{
+  LpOptimizerData *data = _lp_optimizer_get_data (self);
+
+  for (guint i = 0; i < data->groups->len; i++)
+    {
+      LpParamGroup *group = g_ptr_array_index (data->groups, i);
+
+      for (guint j = 0; j < group->slots->len; j++)
+        if (tell_about_moment (self, state, group, i, j))
+          return;
+    }
+}
+
 static double *
 get_groups (LpOptimizer  *self,
             LpState      *state,
@@ -336,6 +373,7 @@ _lp_optimizer_real_load_state (LpOptimizer  *self,
   for (guint i = 0; i < data->groups->len; i++)
     if (!load_group (self, state, i, error))
       return FALSE;
+  tell_about_moments (self, state);
 
   for (guint i = 0; i < data->groups->len; i++)
     {
@@ -393,7 +431,8 @@ lp_optimizer_save_state (LpOptimizer  *self,
  * @state: what [method@Optimizer.save_state] gave
  * @error: return location for an error
  *
- * Takes saved state back.
+ * Takes saved state back. Moments are converted to the dtype that this optimizer keeps them in; a message is logged where that
+ * has fewer bits.
  *
  * Returns: %TRUE on success. Errors: %LP_ERROR_FORMAT for state of another optimizer
  */

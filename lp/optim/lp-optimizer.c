@@ -734,6 +734,7 @@ _lp_optimizer_fill_args (LpOptimizer      *self,
   args->found_inf = peek_scalar (data->found_inf);
   args->stochastic = group->stochastic_rounding;
   args->random = _lp_param_group_get_random (group, slot, index);
+  args->moment_random = _lp_param_group_get_moment_random (group, slot, index);
   args->lr = group->lr;
   args->weight_decay = group->weight_decay;
 
@@ -743,6 +744,7 @@ _lp_optimizer_fill_args (LpOptimizer      *self,
 
       if (moment == NULL)
         return FALSE;
+      args->moment_scalar = moment->array.scalar;
       *moments[i] = moment->array.data + slot->offset * _lp_scalar_sizes[moment->array.scalar];
     }
 

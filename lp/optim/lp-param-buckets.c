@@ -21,6 +21,7 @@ clear_bucket (gpointer data)
   LpParamBucket *bucket = data;
 
   g_clear_object (&bucket->grad_dtype);
+  g_clear_object (&bucket->moment_dtype);
   g_clear_object (&bucket->device);
   g_clear_object (&bucket->grad);
   for (guint i = 0; i < LP_N_MOMENTS; i++)
@@ -77,6 +78,7 @@ new_flat (gsize      n,
 static guint
 find_bucket (GArray   *buckets,
              LpDType  *grad_dtype,
+             LpDType  *moment_dtype,
              LpDevice *device)
 {
   LpParamBucket bucket = { NULL };
@@ -85,11 +87,12 @@ find_bucket (GArray   *buckets,
     {
       LpParamBucket *other = &g_array_index (buckets, LpParamBucket, i);
 
-      if (other->grad_dtype == grad_dtype && other->device == device)
+      if (other->grad_dtype == grad_dtype && other->moment_dtype == moment_dtype && other->device == device)
         return i;
     }
 
   bucket.grad_dtype = g_object_ref (grad_dtype);
+  bucket.moment_dtype = g_object_ref (moment_dtype);
   bucket.device = g_object_ref (device);
   g_array_append_val (buckets, bucket);
 
@@ -118,14 +121,26 @@ get_gradient_dtype (LpParamGroup *self,
   return half && self->master_dtype != NULL ? self->master_dtype : _lp_dtype_get_gradient_dtype (parameter->array.dtype);
 }
 
+static LpDType *
+get_master_dtype (LpTensor *parameter)
+{
+  return parameter->array.scalar == LP_SCALAR_F64 ? lp_dtype_f64 () : lp_dtype_f32 ();
+}
+
+static LpDType *
+get_moment_dtype (LpParamGroup *self,
+                  LpTensor     *parameter)
+{
+  return _lp_dtype_get_moment_dtype (needs_master (self, parameter) ? get_master_dtype (parameter) : parameter->array.dtype);
+}
+
 /* A copy, never the parameter's own memory. */
 static LpTensor *
 new_master (LpTensor  *parameter,
             GError   **error)
 {
-  LpDType *dtype = parameter->array.scalar == LP_SCALAR_F64 ? lp_dtype_f64 () : lp_dtype_f32 ();
-  LpTensor *master = _lp_tensor_new (parameter->array.dims, parameter->array.n_dims, dtype, parameter->storage->device,
-                                     error);
+  LpTensor *master = _lp_tensor_new (parameter->array.dims, parameter->array.n_dims, get_master_dtype (parameter),
+                                     parameter->storage->device, error);
 
   if (master != NULL && !lp_tensor_assign (master, parameter, error))
     g_clear_object (&master);
@@ -146,7 +161,7 @@ add_slot (LpParamGroup  *self,
   gsize alignment = LP_SLICE_ALIGNMENT / _lp_scalar_sizes[_lp_dtype_get_scalar (grad_dtype)];
 
   slot.dtype = parameter->array.dtype;
-  slot.bucket = find_bucket (buckets, grad_dtype, parameter->storage->device);
+  slot.bucket = find_bucket (buckets, grad_dtype, get_moment_dtype (self, parameter), parameter->storage->device);
   bucket = &g_array_index (buckets, LpParamBucket, slot.bucket);
   slot.offset = bucket->n;
   slot.n = _lp_array_get_n_elements (&parameter->array);
@@ -351,10 +366,9 @@ _lp_param_group_get_moment (LpParamGroup  *self,
                             GError       **error)
 {
   LpParamBucket *bucket = _lp_param_group_get_bucket (self, bucket_index);
-  LpDType *dtype = bucket->grad_dtype == lp_dtype_f64 () ? lp_dtype_f64 () : lp_dtype_f32 ();
 
   if (bucket->moments[i] == NULL)
-    bucket->moments[i] = new_flat (bucket->n, dtype, bucket->device, error);
+    bucket->moments[i] = new_flat (bucket->n, bucket->moment_dtype, bucket->device, error);
 
   return bucket->moments[i];
 }
@@ -377,6 +391,18 @@ _lp_param_group_get_random (LpParamGroup *self,
   random.seed = lp_generator_get_seed (lp_generator_get_default ());
   random.stream = ((guint64) 1 << 63) | ((guint64) self->stream << 48) | ((guint64) (self->index & 0xffff) << 32) | index;
   random.offset = (guint64) slot->step * ((slot->n + 3) / 4);
+
+  return random;
+}
+
+LpRandomPoint
+_lp_param_group_get_moment_random (LpParamGroup *self,
+                                   LpParamSlot  *slot,
+                                   guint         index)
+{
+  LpRandomPoint random = _lp_param_group_get_random (self, slot, index);
+
+  random.offset |= (guint64) 1 << 63;
 
   return random;
 }

@@ -22,10 +22,11 @@ typedef struct
   gint64    step;          /* how often it was updated */
 } LpParamSlot;
 
-/* The gradients of all parameters of one gradient dtype and device, and their moments. */
+/* The gradients of all parameters of one gradient dtype, dtype of moments and device, and their moments. */
 typedef struct
 {
   LpDType  *grad_dtype;
+  LpDType  *moment_dtype;
   LpDevice *device;
   gsize     n;
   LpTensor *grad;
@@ -65,6 +66,8 @@ LpTensor    *_lp_param_group_view_moment (LpParamGroup *self, LpParamSlot *slot,
 /* Where the random numbers for the next rounding of a parameter are: a stream per optimizer of a run, group and parameter, an
  * offset per step. */
 LpRandomPoint _lp_param_group_get_random (LpParamGroup *self, LpParamSlot *slot, guint index);
+/* And those for its moments: the same place in the other half of the stream. */
+LpRandomPoint _lp_param_group_get_moment_random (LpParamGroup *self, LpParamSlot *slot, guint index);
 /* Writes the master of @slot back to the stored weight. */
 gboolean     _lp_param_group_store       (LpParamGroup *self, LpParamSlot *slot, guint index, GError **error);
 /* A mark that changes whenever a gradient does. */

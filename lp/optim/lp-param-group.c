@@ -10,6 +10,11 @@
  * The gradients of a group live in flat buckets, of which the gradients of the parameters are slices. A parameter in an
  * encoded format has a float32 master: the master is updated, and the stored weight is encoded from it after each
  * step. With [property@ParamGroup:master-dtype] parameters in 16 bits get masters too.
+ *
+ * The moments that an optimizer keeps of the gradients, such as momentum, are as wide as what it updates: float64 for
+ * parameters in float64, float32 for those in float32 and for masters. For parameters in 16 bits without masters they are
+ * bfloat16 (for float16 as well, which has not the range for squares of gradients), rounded up or down by chance, so that
+ * means of many steps are right. The same step of the same run is always rounded by the same numbers.
  */
 
 G_DEFINE_FINAL_TYPE (LpParamGroup, lp_param_group, G_TYPE_OBJECT)

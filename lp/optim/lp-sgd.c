@@ -12,6 +12,7 @@
  *
  * With g the gradient plus the weight decay times the weight, and v the momentum, v = momentum · v + (1 - dampening) · g
  * (v = g in the first step), and the weight changes by -lr · v, or by -lr · (g + momentum · v) after Nesterov.
+ * With momentum it keeps one moment per parameter, of the dtype that [class@ParamGroup] says.
  *
  * I. Sutskever et al., "On the Importance of Initialization and Momentum in Deep Learning", ICML 2013.
  */

@@ -1,5 +1,8 @@
 #include <lp/precision/lp-precision-traits.h>
 
+#include <lp/core/lp-dtype-private.h>
+#include <lp/core/lp-dtype-registry.h>
+
 /**
  * LpPrecisionTraits:
  *
@@ -26,6 +29,7 @@ enum
   PROP_GRADIENT,
   PROP_MASTER,
   PROP_REDUCE,
+  PROP_MOMENTS,
   N_PROPS
 };
 
@@ -55,6 +59,9 @@ lp_precision_traits_get_property (GObject    *object,
       break;
     case PROP_REDUCE:
       g_value_set_interned_string (value, self->reduce);
+      break;
+    case PROP_MOMENTS:
+      g_value_set_interned_string (value, lp_precision_traits_get_moments (self));
       break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
@@ -135,6 +142,13 @@ lp_precision_traits_class_init (LpPrecisionTraitsClass *klass)
    * The dtype in which gradients are summed up over processes.
    */
   properties[PROP_REDUCE] = g_param_spec_string ("reduce", NULL, NULL, NULL, flags);
+
+  /**
+   * LpPrecisionTraits:moments: (getter get_moments)
+   *
+   * The dtype of the moments that optimizers keep of the gradients. It follows from that of the masters.
+   */
+  properties[PROP_MOMENTS] = g_param_spec_string ("moments", NULL, NULL, NULL, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
 
   g_object_class_install_properties (object_class, N_PROPS, properties);
 }
@@ -250,4 +264,27 @@ lp_precision_traits_get_reduce (LpPrecisionTraits *self)
   g_return_val_if_fail (LP_IS_PRECISION_TRAITS (self), NULL);
 
   return self->reduce;
+}
+
+/**
+ * lp_precision_traits_get_moments:
+ * @self: traits
+ *
+ * Gets the dtype of the moments that LP's optimizers keep of the gradients: that of the masters for float64 and bfloat16,
+ * bfloat16 for float16 masters, float32 for all others.
+ *
+ * Returns: (transfer none) (nullable): the name of a dtype; %NULL where nothing is said of masters
+ */
+const char *
+lp_precision_traits_get_moments (LpPrecisionTraits *self)
+{
+  g_autoptr (LpDType) master = NULL;
+
+  g_return_val_if_fail (LP_IS_PRECISION_TRAITS (self), NULL);
+
+  if (self->master == NULL)
+    return NULL;
+  master = lp_dtype_lookup (self->master, NULL);
+
+  return lp_dtype_get_name (master != NULL ? _lp_dtype_get_moment_dtype (master) : lp_dtype_f32 ());
 }

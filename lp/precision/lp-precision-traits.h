@@ -30,5 +30,7 @@ LP_AVAILABLE_IN_ALL
 const char        *lp_precision_traits_get_master   (LpPrecisionTraits *self);
 LP_AVAILABLE_IN_ALL
 const char        *lp_precision_traits_get_reduce   (LpPrecisionTraits *self);
+LP_AVAILABLE_IN_ALL
+const char        *lp_precision_traits_get_moments  (LpPrecisionTraits *self);
 
 G_END_DECLS

@@ -120,6 +120,8 @@ typedef struct
 /* One flat, contiguous bucket of n parameters. Pointers that a bucket does not have are NULL.
  * weight: stored weights (weight_scalar); master: float32 (float64 for f64 weights) or NULL when weight is it.
  * weight16: second copy in 16 bits (weight16_scalar) that is refreshed in the same pass.
+ * moments: as wide as masters, or bf16, which are rounded by chance: of the word per element at moment_random the lower half is for
+ * moment1, the upper one for moment2.
  * The gradient is multiplied by *grad_scale, then by *clip (either may be NULL); nothing is written when *found_inf != 0. */
 typedef struct
 {
@@ -130,11 +132,12 @@ typedef struct
   gpointer     grad;
   LpScalar     grad_scalar;
   gpointer     moment1, moment2;
+  LpScalar     moment_scalar;
   guint16     *weight16;
   LpScalar     weight16_scalar;
   const float *grad_scale, *clip, *found_inf;
   gboolean     stochastic;
-  LpRandomPoint random;
+  LpRandomPoint random, moment_random;
   double       lr, weight_decay;
 } LpFusedStepArgs;
 

@@ -230,7 +230,7 @@ bench_adamw (GRand *rand)
   LpArray w = array_new (LP_SCALAR_F32, 1, dims, NULL, 1), g = array_new (LP_SCALAR_F32, 1, dims, NULL, 1);
   LpArray m = array_new (LP_SCALAR_F32, 1, dims, NULL, 1), v = array_new (LP_SCALAR_F32, 1, dims, NULL, 1);
   LpAdamWArgs args = { .common = { .n = 10000000, .weight = w.data, .weight_scalar = LP_SCALAR_F32, .grad = g.data, .grad_scalar = LP_SCALAR_F32,
-                                   .moment1 = m.data, .moment2 = v.data, .lr = 1e-3, .weight_decay = 0.01 },
+                                   .moment1 = m.data, .moment2 = v.data, .moment_scalar = LP_SCALAR_F32, .lr = 1e-3, .weight_decay = 0.01 },
                        .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1 };
 
   fill_random (&g, rand, -1, 1);

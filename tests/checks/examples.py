@@ -99,6 +99,8 @@ def the_program_shows_one_precision():
     shown = json.loads(lp("precisions", "bf16", "--json"))
     assert shown["name"] == "bf16-mixed" and shown["compute"] == "bf16" and shown["storage"] == "f32", shown
     assert json.loads(lp("precisions", "nf4", "--json"))["property ignore-modules"] is None
+    assert shown["moments"] == "f32", shown
+    assert json.loads(lp("precisions", "16-true", "--json"))["moments"] == "bf16"
     assert "LpMixedPrecisionPlugin < LpPrecisionPlugin < GObject" in lp("precisions", "16-mixed")
 
 

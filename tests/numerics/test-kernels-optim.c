@@ -90,7 +90,7 @@ test_adamw (void)
       const float scale = 0.5f, clip = 0.25f;
       float found = 1;
       LpAdamWArgs args = { .common = { .n = N, .weight = w.data, .weight_scalar = s, .master = has_master ? master.data : NULL, .grad = g.data,
-                                       .grad_scalar = s, .moment1 = m.data, .moment2 = v.data, .weight16 = (guint16 *) half.data,
+                                       .grad_scalar = s, .moment1 = m.data, .moment2 = v.data, .moment_scalar = wide, .weight16 = (guint16 *) half.data,
                                        .weight16_scalar = LP_SCALAR_BF16, .grad_scale = &scale, .clip = &clip, .found_inf = &found, .lr = 0.01,
                                        .weight_decay = 0.1 },
                            .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 3 };
@@ -142,7 +142,7 @@ test_sgd (void)
       LpArray w = array_new (LP_SCALAR_F32, 1, dims, NULL, 1), g = array_new (LP_SCALAR_BF16, 1, dims, NULL, 1), m = array_new (LP_SCALAR_F32, 1, dims, NULL, 1);
       const gboolean has_moment = variant & 1;
       LpSgdArgs args = { .common = { .n = 5001, .weight = w.data, .weight_scalar = LP_SCALAR_F32, .grad = g.data, .grad_scalar = LP_SCALAR_BF16,
-                                     .moment1 = has_moment ? m.data : NULL, .lr = 0.1, .weight_decay = 0.01 },
+                                     .moment1 = has_moment ? m.data : NULL, .moment_scalar = LP_SCALAR_F32, .lr = 0.1, .weight_decay = 0.01 },
                          .momentum = has_moment ? 0.9 : 0, .dampening = 0.2, .nesterov = has_moment && (variant & 2), .first = variant >> 2 };
       g_autofree double *expected = g_new (double, 5001);
 
@@ -195,6 +195,167 @@ test_stochastic_rounding (void)
       array_clear (&w);
       array_clear (&master);
       array_clear (&g);
+    }
+}
+
+/* Up by the share of the way to the upper neighbour: by the rule, not by its bits. */
+static guint16
+round_by_chance (float x, guint32 chance)
+{
+  const guint16 toward_zero = (guint16) (((union { float f; guint32 bits; }) { x }).bits >> 16);
+  const double low = fabs ((double) _lp_bf16_to_f32 (toward_zero)), high = fabs ((double) _lp_bf16_to_f32 ((guint16) (toward_zero + 1)));
+
+  return (guint16) (toward_zero + ((fabs ((double) x) - low) / (high - low) + chance * 0x1p-16 >= 1));
+}
+
+static guint32
+chance_of (LpRandomPoint at, gint64 i)
+{
+  guint32 block[4];
+
+  _lp_philox (at.seed, at.stream, at.offset + (guint64) i / 4, block);
+  return block[i % 4];
+}
+
+typedef struct
+{
+  LpScalar weight, moments;
+  gboolean has_master, sgd;
+  LpArray  w, g, m, v, master;
+} Fused;
+
+static void
+fused_init (Fused *self, LpScalar moments)
+{
+  const gint64 dims[] = { N };
+  g_autoptr (GRand) rand = g_rand_new_with_seed (5);
+
+  self->moments = moments;
+  self->w = array_new (self->weight, 1, dims, NULL, 1);
+  self->g = array_new (self->weight, 1, dims, NULL, 1);
+  self->master = array_new (LP_SCALAR_F32, 1, dims, NULL, 1);
+  self->m = array_new (moments, 1, dims, NULL, 1);
+  self->v = array_new (moments, 1, dims, NULL, 1);
+  fill_random (&self->w, rand, -1, 1);
+  fill_random (&self->g, rand, -1, 1);
+  g_assert_true (KERNELS->copy (&self->w, &self->master, NULL));
+  for (gint64 i = 0; i < N; i++)
+    {
+      /* what bf16 holds, down to where it has few bits */
+      const double size = i % 7 == 0 ? 0x1p-130 : 1;
+
+      set (&self->m, i, (double) _lp_bf16_to_f32 (_lp_bf16_from_f64 (g_rand_double_range (rand, -1, 1) * size)));
+      set (&self->v, i, (double) _lp_bf16_to_f32 (_lp_bf16_from_f64 (g_rand_double_range (rand, 0, 1) * size)));
+      if (i % 7 == 0)
+        set (&self->g, i, 0);
+    }
+}
+
+static void
+fused_step (Fused *self, const float *found_inf)
+{
+  const LpFusedStepArgs common = { .n = N, .weight = self->w.data, .weight_scalar = self->weight, .master = self->has_master ? self->master.data : NULL,
+                                   .grad = self->g.data, .grad_scalar = self->weight, .moment1 = self->m.data,
+                                   .moment2 = self->sgd ? NULL : self->v.data, .moment_scalar = self->moments, .moment_random = point,
+                                   .found_inf = found_inf, .lr = 0.01, .weight_decay = 0.1 };
+  const LpAdamWArgs adamw = { .common = common, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 3 };
+  const LpSgdArgs sgd = { .common = common, .momentum = 0.9 };
+
+  g_assert_true (self->sgd ? KERNELS->sgd (&sgd, NULL) : KERNELS->adamw (&adamw, NULL));
+}
+
+static void
+fused_clear (Fused *self)
+{
+  array_clear (&self->w);
+  array_clear (&self->g);
+  array_clear (&self->m);
+  array_clear (&self->v);
+  array_clear (&self->master);
+}
+
+/* Moments in bf16 are those in f32, rounded by chance; the weights of the step don't see the rounding. */
+static void
+test_narrow_moments (void)
+{
+  const float found = 1;
+
+  for (int t = 0; t < 12; t++)
+    {
+      Fused wide = { .weight = float_scalars[1 + t % 3], .has_master = t / 3 % 2, .sgd = t / 6 }, narrow = wide;
+      g_autofree guint8 *before = NULL;
+
+      fused_init (&wide, LP_SCALAR_F32);
+      fused_init (&narrow, LP_SCALAR_BF16);
+      before = g_memdup2 (narrow.m.data, span_bytes (&narrow.m));
+      omp_set_num_threads (1);
+      fused_step (&narrow, &found);
+      g_assert_cmpmem (before, span_bytes (&narrow.m), narrow.m.data, span_bytes (&narrow.m));
+      fused_step (&wide, NULL);
+      omp_set_num_threads (3);
+      fused_step (&narrow, NULL);
+      g_assert_cmpmem (wide.w.data, span_bytes (&wide.w), narrow.w.data, span_bytes (&narrow.w));
+      g_assert_cmpmem (wide.master.data, span_bytes (&wide.master), narrow.master.data, span_bytes (&narrow.master));
+      for (gint64 i = 0; i < N; i++)
+        {
+          const guint32 chance = chance_of (point, i);
+
+          g_assert_cmphex (((guint16 *) narrow.m.data)[i], ==, round_by_chance (((float *) wide.m.data)[i], chance & 0xffff));
+          if (!narrow.sgd)
+            g_assert_cmphex (((guint16 *) narrow.v.data)[i], ==, round_by_chance (((float *) wide.v.data)[i], chance >> 16));
+        }
+      fused_clear (&wide);
+      fused_clear (&narrow);
+    }
+}
+
+/* A thousandth of the way per step is less than half an ulp from 0.2 on: rounded to nearest the mean of squares would stay there. */
+static void
+test_moments_go_on (void)
+{
+  enum { n = 4096 };
+  const gint64 dims[] = { n };
+  LpArray w = array_new (LP_SCALAR_BF16, 1, dims, NULL, 1), g = array_new (LP_SCALAR_BF16, 1, dims, NULL, 1);
+  LpArray m = array_new (LP_SCALAR_BF16, 1, dims, NULL, 1), v = array_new (LP_SCALAR_BF16, 1, dims, NULL, 1);
+  LpAdamWArgs args = { .common = { .n = n, .weight = w.data, .weight_scalar = LP_SCALAR_BF16, .grad = g.data, .grad_scalar = LP_SCALAR_BF16,
+                                   .moment1 = m.data, .moment2 = v.data, .moment_scalar = LP_SCALAR_BF16, .moment_random = point },
+                       .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8 };
+  double first = 0, second = 0;
+
+  g_assert_true (KERNELS->fill (&g, 1, NULL));
+  for (args.step = 1; args.step <= 2000; args.step++)
+    {
+      args.common.moment_random.offset += n / 4;
+      g_assert_true (KERNELS->adamw (&args, NULL));
+    }
+  for (gint64 i = 0; i < n; i++)
+    {
+      first += get (&m, i) / n;
+      second += get (&v, i) / n;
+    }
+  assert_close (first, 1, 0.002, "mean");
+  assert_close (second, 1 - pow (0.999, 2000), 0.005, "mean of squares");
+  array_clear (&w);
+  array_clear (&g);
+  array_clear (&m);
+  array_clear (&v);
+}
+
+static void
+test_moment_dtypes (void)
+{
+  static const LpScalar refused[][2] = { { LP_SCALAR_F32, LP_SCALAR_F16 }, { LP_SCALAR_F32, LP_SCALAR_F64 }, { LP_SCALAR_F64, LP_SCALAR_BF16 },
+                                         { LP_SCALAR_F64, LP_SCALAR_F32 }, { LP_SCALAR_BF16, LP_SCALAR_ENCODED } };
+  double memory[4] = { 0 };
+
+  for (guint i = 0; i < G_N_ELEMENTS (refused); i++)
+    {
+      const LpSgdArgs args = { .common = { .n = 1, .weight = &memory[0], .weight_scalar = refused[i][0], .grad = &memory[1],
+                                           .grad_scalar = refused[i][0], .moment1 = &memory[2], .moment_scalar = refused[i][1] } };
+      g_autoptr (GError) error = NULL;
+
+      g_assert_false (KERNELS->sgd (&args, &error));
+      g_assert_error (error, LP_ERROR, LP_ERROR_DTYPE);
     }
 }
 
@@ -306,6 +467,9 @@ main (int argc, char **argv)
   g_test_add_func ("/kernels/adamw", test_adamw);
   g_test_add_func ("/kernels/sgd", test_sgd);
   g_test_add_func ("/kernels/stochastic-rounding", test_stochastic_rounding);
+  g_test_add_func ("/kernels/narrow-moments", test_narrow_moments);
+  g_test_add_func ("/kernels/moments-go-on", test_moments_go_on);
+  g_test_add_func ("/kernels/moment-dtypes", test_moment_dtypes);
   g_test_add_func ("/kernels/grad-stats", test_grad_stats);
   g_test_add_func ("/kernels/index", test_index);
   g_test_add_func ("/kernels/allocator", test_allocator);

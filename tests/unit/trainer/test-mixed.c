@@ -281,7 +281,7 @@ test_half_resume (gconstpointer precision)
 {
   char *folder = test_folder_new ();
 
-  for (int i = 1; i < 4; i++)
+  for (int i = 0; i < 4; i++)
     {
       g_autoptr (LpPrecisionPlugin) plugin = lp_half_precision_plugin_new_full (precision, i & 1, i >> 1, NULL);
       g_autoptr (LpTrainer) trainer = make_trainer (plugin, 2);
@@ -578,6 +578,17 @@ reports_the_same (guint i,
          g_str_equal (lp_precision_traits_get_master (traits_a), lp_precision_traits_get_master (traits_b));
 }
 
+static guint
+get_moment_bits (guint i)
+{
+  g_autoptr (LpTrainer) trainer = make_relative (i, 1);
+  g_autoptr (LpPrecisionPlugin) plugin = lp_trainer_dup_precision_plugin (trainer);
+  g_autoptr (LpPrecisionTraits) traits = lp_precision_plugin_dup_traits (plugin, NULL);
+  g_autoptr (LpDType) dtype = lp_dtype_lookup (lp_precision_traits_get_moments (traits), NULL);
+
+  return lp_dtype_get_bits (dtype);
+}
+
 /* A run under one precision, resumed under another: weights come over, and what is dropped is told. */
 static void
 test_resume_under (gconstpointer data)
@@ -609,7 +620,7 @@ test_resume_under (gconstpointer data)
       g_assert_cmpint (lp_trainer_get_global_step (second), ==, 12);
       assert_near (LP_MODULE (other), saved);
       g_assert_cmpint (n_warnings, ==, family[i].scaler && !family[j].scaler ? 1 : 0);
-      g_assert_cmpint (n_messages, ==, reports_the_same (i, j) ? 0 : 1);
+      g_assert_cmpint (n_messages, ==, (reports_the_same (i, j) ? 0 : 1) + (get_moment_bits (i) > get_moment_bits (j) ? 1 : 0));
     }
 
   LP_MODEL_GET_CLASS (net)->on_train_start = NULL;
