@@ -96,6 +96,12 @@ _lp_cpu_release (gpointer data, gsize size)
   g_mutex_unlock (&classes[index].lock);
 }
 
+gsize
+_lp_cpu_get_waiting (void)
+{
+  return __atomic_load_n (&cached_bytes, __ATOMIC_RELAXED);
+}
+
 static gsize
 free_all (Block *block)
 {

@@ -15,5 +15,7 @@ gpointer  _lp_cpu_allocate   (gsize size);
 void      _lp_cpu_release    (gpointer data, gsize size);
 /* Gives back what is not in use. */
 void      _lp_cpu_trim       (void);
+/* The bytes that wait for reuse. */
+gsize     _lp_cpu_get_waiting (void);
 
 G_END_DECLS

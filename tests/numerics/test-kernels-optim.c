@@ -458,6 +458,26 @@ test_allocator (void)
   g_assert_null (_lp_cpu_allocate (G_MAXSIZE));
 }
 
+/* What waits is at most what was in use at once: blocks of a size that does not come again make room. */
+static void
+test_waiting_memory (void)
+{
+  const gsize mib = 1 << 20, sizes[] = { 100 * mib, 80 * mib, 70 * mib, 20 * mib, 50 * mib };
+
+  _lp_cpu_trim ();
+  g_assert_cmpuint (_lp_cpu_get_waiting (), ==, 0);
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (sizes); i++)
+    {
+      const gsize size = sizes[i % G_N_ELEMENTS (sizes)];
+
+      _lp_cpu_release (_lp_cpu_allocate (size), size);
+      g_assert_cmpuint (_lp_cpu_get_waiting (), >=, size);
+      g_assert_cmpuint (_lp_cpu_get_waiting (), <=, 112 * mib);
+    }
+  _lp_cpu_trim ();
+  g_assert_cmpuint (_lp_cpu_get_waiting (), ==, 0);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -473,5 +493,6 @@ main (int argc, char **argv)
   g_test_add_func ("/kernels/grad-stats", test_grad_stats);
   g_test_add_func ("/kernels/index", test_index);
   g_test_add_func ("/kernels/allocator", test_allocator);
+  g_test_add_func ("/kernels/waiting-memory", test_waiting_memory);
   return g_test_run ();
 }

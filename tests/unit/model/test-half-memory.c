@@ -2,9 +2,11 @@
 
 #include <lp/lp.h>
 
+#include <lp/cpu/lp-cpu-device-private.h>
+
 #define N 100
 
-/* The dtypes that optimizers keep moments in, and how those come and go. */
+/* Memory of training in 16 bits: the dtypes that optimizers keep moments in, how those come and go, and what weights leave behind. */
 
 static LpTensor *
 new_parameter (LpDType *dtype)
@@ -261,6 +263,17 @@ test_traits (gconstpointer data)
   assert_moment (optimizer, "0.0.moment1", lp_precision_traits_get_moments (traits));
 }
 
+/* The weights from before a conversion don't wait for reuse. */
+static void
+test_conversion_memory (void)
+{
+  g_autoptr (LpPrecisionPlugin) plugin = lp_precision_registry_create (lp_precision_registry_get_default (), "bf16-true", NULL, NULL);
+  g_autoptr (LpModule) layer = lp_linear_new (1024, 1024);
+
+  g_assert_true (lp_precision_plugin_convert_module (plugin, layer, NULL));
+  g_assert_cmpuint (_lp_cpu_get_waiting (), <, 1 << 20);
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -269,15 +282,16 @@ main (int   argc,
                                             "apex-O3", "transformer-engine", "transformer-engine-float16", "int8-training" };
 
   g_test_init (&argc, &argv, NULL);
-  g_test_add_func ("/moments/dtypes", test_dtypes);
-  g_test_add_func ("/moments/together", test_together);
-  g_test_add_data_func ("/moments/resume/adamw", GINT_TO_POINTER (FALSE), test_resume);
-  g_test_add_data_func ("/moments/resume/sgd", GINT_TO_POINTER (TRUE), test_resume);
-  g_test_add_func ("/moments/go-on", test_go_on);
-  g_test_add_func ("/moments/convert", test_convert);
+  g_test_add_func ("/half-memory/moments/dtypes", test_dtypes);
+  g_test_add_func ("/half-memory/moments/together", test_together);
+  g_test_add_data_func ("/half-memory/moments/resume/adamw", GINT_TO_POINTER (FALSE), test_resume);
+  g_test_add_data_func ("/half-memory/moments/resume/sgd", GINT_TO_POINTER (TRUE), test_resume);
+  g_test_add_func ("/half-memory/moments/go-on", test_go_on);
+  g_test_add_func ("/half-memory/moments/convert", test_convert);
+  g_test_add_func ("/half-memory/conversion", test_conversion_memory);
   for (guint i = 0; i < G_N_ELEMENTS (precisions); i++)
     {
-      g_autofree char *path = g_strconcat ("/moments/traits/", precisions[i], NULL);
+      g_autofree char *path = g_strconcat ("/half-memory/moments/traits/", precisions[i], NULL);
 
       g_test_add_data_func (path, precisions[i], test_traits);
     }
