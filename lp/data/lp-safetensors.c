@@ -502,31 +502,38 @@ describe_encoded (LpTensor *tensor)
   return json_to_string (root, FALSE);
 }
 
+/* The object for metadata is there if there is some. */
 static void
-add_metadata (JsonBuilder  *builder,
-              LpTensorDict *tensors,
-              char        **names,
-              GVariant     *metadata)
+add_metadatum (JsonBuilder *builder,
+               gboolean    *opened,
+               const char  *key,
+               const char  *value)
 {
-  g_autoptr (GVariantDict) dict = g_variant_dict_new (NULL);
+  if (!*opened)
+    {
+      json_builder_set_member_name (builder, METADATA);
+      json_builder_begin_object (builder);
+      *opened = TRUE;
+    }
+  json_builder_set_member_name (builder, key);
+  json_builder_add_string_value (builder, value);
+}
+
+static void
+add_metadata (JsonBuilder   *builder,
+              LpTensorDict  *tensors,
+              char         **names,
+              GVariant      *metadata)
+{
   GVariantIter iter;
   const char *key, *value;
-  gboolean open = FALSE;
+  gboolean opened = FALSE;
 
   if (metadata != NULL)
     {
       g_variant_iter_init (&iter, metadata);
       while (g_variant_iter_next (&iter, "{&s&s}", &key, &value))
-        {
-          if (!open)
-            {
-              json_builder_set_member_name (builder, METADATA);
-              json_builder_begin_object (builder);
-              open = TRUE;
-            }
-          json_builder_set_member_name (builder, key);
-          json_builder_add_string_value (builder, value);
-        }
+        add_metadatum (builder, &opened, key, value);
     }
 
   for (guint i = 0; names[i] != NULL; i++)
@@ -537,19 +544,12 @@ add_metadata (JsonBuilder  *builder,
 
       if (find_file_dtype (lp_tensor_get_dtype (tensor)) != NULL)
         continue;
-      if (!open)
-        {
-          json_builder_set_member_name (builder, METADATA);
-          json_builder_begin_object (builder);
-          open = TRUE;
-        }
       member = g_strconcat (ENCODED_PREFIX, names[i], NULL);
       description = describe_encoded (tensor);
-      json_builder_set_member_name (builder, member);
-      json_builder_add_string_value (builder, description);
+      add_metadatum (builder, &opened, member, description);
     }
 
-  if (open)
+  if (opened)
     json_builder_end_object (builder);
 }
 
