@@ -168,6 +168,7 @@ lp_blockwise_dtype_begin (LpDType     *dtype,
   if (!self->double_quantized)
     return;
   absmax = g_new (float, n_blocks);
+#pragma omp parallel for schedule(static) if (n > LP_CODEC_PART)
   for (gint64 b = 0; b < n_blocks; b++)
     absmax[b] = _lp_codec_loops->absmax (x + b * block, MIN (block, n - b * block));
   encode_absmax (absmax, n_blocks, data + absmax_offset (self, n));

@@ -74,6 +74,15 @@ typedef struct
   void  (* encode_nibbles)           (const LpNibbleCode *code, const float *x, gsize n, float absmax, guint8 *bytes);
   /* encode_nibbles for whole blocks, each by its own absmax, which is written to @absmaxes */
   void  (* encode_nibble_blocks)     (const LpNibbleCode *code, const float *x, gsize n_blocks, gsize block, float *absmaxes, guint8 *bytes);
+  /* the largest magnitude of each block */
+  void  (* block_absmax)             (const float *x, gsize n_blocks, gsize block, float *absmaxes);
+  /* codes of x / divisor, saturating, a divisor for each block of 16 or 32; 0 where that is not finite or not above 0 */
+  void  (* encode_blocks[LP_N_ELEMENTS]) (const float *x, gsize n_blocks, gsize block, const float *divisors, guint8 *codes);
+  /* (value of the code) * scale, a scale for each block */
+  void  (* decode_blocks[LP_N_ELEMENTS]) (const guint8 *codes, gsize n_blocks, gsize block, const float *scales, float *y);
+  /* Codes of @bits bits each, packed from the low end of each byte on. 4, 6 and 8 bits; n codes take (n * bits + 7) / 8 bytes. */
+  void  (* pack)                     (const guint8 *codes, gsize n, int bits, guint8 *bytes);
+  void  (* unpack)                   (const guint8 *bytes, gsize n, int bits, guint8 *codes);
   void  (* decode_nibbles)           (const LpNibbleCode *code, const guint8 *bytes, gsize n, float absmax, float *y);
   /* round (127 x / absmax), ties to even; and q * absmax / 127 */
   void  (* encode_int8)              (const float *x, gsize n, float absmax, gint8 *q);
@@ -82,10 +91,6 @@ typedef struct
 
 extern const LpCodecLoops *_lp_codec_loops;
 extern const LpCodecLoops  _lp_codec_portable;
-
-/* Codes of @bits bits each, packed from the low end of each byte on. 4 and 6 bits; n codes take (n * bits + 7) / 8 bytes. */
-void _lp_codes_pack   (const guint8 *codes, gsize n, int bits, guint8 *bytes);
-void _lp_codes_unpack (const guint8 *bytes, gsize n, int bits, guint8 *codes);
 
 /* E8M0: powers of two from 2^-127 to 2^127, 0xFF is NaN. */
 guint8 _lp_e8m0_from_float_floor (float value);   /* the exponent */

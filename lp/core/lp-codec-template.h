@@ -117,9 +117,26 @@ encode_8 (__m256 x, int exponent_bits, int m, int bias, int max_code, int beyond
           _mm256_storeu_ps (y + i, _mm256_mul_ps (_mm256_mul_ps (_mm256_cvtph_ps (half), _mm256_set1_ps ((float) (1 << (15 - f.bias)))), \
                                                   _mm256_set1_ps (scale))); \
         }
+
+/* The magnitudes of a format of 4 bits fit into a vector. */
+#define DECODE_BY_TABLE(f) \
+    if (f.exponent_bits + f.mantissa_bits == 3) \
+      { \
+        __m256 table; \
+        for (int j = 0; j < 8; j++) \
+          table[j] = decode_one ((guint32) j, f.exponent_bits, f.mantissa_bits, f.bias, f.max_code, f.nan_code); \
+        for (; i + 8 <= n; i += 8) \
+          { \
+            const __m256i c = _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const __m128i *) (codes + i))); \
+            const __m256i sign = _mm256_slli_epi32 (_mm256_srli_epi32 (c, 3), 31); \
+            const __m256 value = _mm256_or_ps (_mm256_permutevar8x32_ps (table, c), _mm256_castsi256_ps (sign)); \
+            _mm256_storeu_ps (y + i, _mm256_mul_ps (value, _mm256_set1_ps (scale))); \
+          } \
+      }
 #else
 #define ENCODE_VECTORS(f, beyond)
 #define DECODE_VECTORS(f)
+#define DECODE_BY_TABLE(f)
 #endif
 
 #define DEFINE_ENCODE(name, FORMAT, saturate) \
@@ -135,27 +152,124 @@ encode_8 (__m256 x, int exponent_bits, int m, int bias, int max_code, int beyond
   }
 
 #define DEFINE_DECODE(name, FORMAT) \
-  static void \
-  name (const guint8 *codes, gsize n, float scale, float *y) \
+  static inline __attribute__ ((always_inline)) void \
+  name##_run (const guint8 *codes, gsize n, float scale, float *y) \
   { \
     const LpElementFormat f = codec_formats[FORMAT]; \
     gsize i = 0; \
     DECODE_VECTORS (f) \
+    DECODE_BY_TABLE (f) \
     _Pragma ("omp simd") \
     for (gsize j = i; j < n; j++) \
       y[j] = decode_one (codes[j], f.exponent_bits, f.mantissa_bits, f.bias, f.max_code, f.nan_code) * scale; \
+  } \
+  \
+  static void \
+  name (const guint8 *codes, gsize n, float scale, float *y) \
+  { \
+    name##_run (codes, n, scale, y); \
+  }
+
+#ifdef __AVX2__
+/* A power of two whose reciprocal is one, too: multiplying by that rounds as dividing does, and takes less. */
+static inline gboolean
+has_exact_inverse (float value)
+{
+  const guint32 bits = codec_bits (value);
+
+  return (bits & 0x7FFFFF) == 0 && bits >= 0x00800000 && bits <= 0x7E800000;
+}
+
+#define ENCODE_16S(f, multiplies) \
+    { \
+      const __m256 by = _mm256_set1_ps (multiplies ? 1 / divisor : divisor); \
+      for (; i + 16 <= n; i += 16) \
+        { \
+          __m256i v[2], pairs; \
+          for (int j = 0; j < 2; j++) \
+            { \
+              const __m256 part = _mm256_loadu_ps (x + i + 8 * j); \
+              v[j] = encode_8 (multiplies ? _mm256_mul_ps (part, by) : _mm256_div_ps (part, by), f.exponent_bits, f.mantissa_bits, f.bias, \
+                               f.max_code, f.max_code, f.nan_code); \
+            } \
+          pairs = _mm256_permute4x64_epi64 (_mm256_packus_epi32 (v[0], v[1]), 0xD8); \
+          _mm_storeu_si128 ((__m128i *) (codes + i), \
+                            _mm_packus_epi16 (_mm256_castsi256_si128 (pairs), _mm256_extracti128_si256 (pairs, 1))); \
+        } \
+    }
+#else
+#define has_exact_inverse(value) FALSE
+#define ENCODE_16S(f, multiplies)
+#endif
+
+#define DEFINE_BLOCKS(format, FORMAT) \
+  static inline __attribute__ ((always_inline)) void \
+  encode_##format##_block (const float *x, gsize n, float divisor, gboolean multiplies, guint8 *codes) \
+  { \
+    const LpElementFormat f = codec_formats[FORMAT]; \
+    gsize i = 0; \
+    ENCODE_16S (f, multiplies) \
+    for (; i < n; i++) \
+      codes[i] = encode_one (x[i] / divisor, f.exponent_bits, f.mantissa_bits, f.bias, f.max_code, f.max_code, f.nan_code); \
+  } \
+  \
+  static inline __attribute__ ((always_inline)) void \
+  encode_##format##_same (const float *x, gsize n_blocks, gsize block, const float *divisors, guint8 *codes) \
+  { \
+    for (gsize b = 0; b < n_blocks; b++, x += block, codes += block) \
+      if (!(divisors[b] > 0 && divisors[b] <= G_MAXFLOAT)) \
+        memset (codes, 0, block); \
+      else if (has_exact_inverse (divisors[b])) \
+        encode_##format##_block (x, block, divisors[b], TRUE, codes); \
+      else \
+        encode_##format##_block (x, block, divisors[b], FALSE, codes); \
+  } \
+  \
+  static void \
+  encode_##format##_blocks (const float *x, gsize n_blocks, gsize block, const float *divisors, guint8 *codes) \
+  { \
+    if (block == 32) \
+      encode_##format##_same (x, n_blocks, 32, divisors, codes); \
+    else if (block == 16) \
+      encode_##format##_same (x, n_blocks, 16, divisors, codes); \
+    else \
+      encode_##format##_same (x, n_blocks, block, divisors, codes); \
+  } \
+  \
+  static void \
+  decode_##format##_blocks (const guint8 *codes, gsize n_blocks, gsize block, const float *scales, float *y) \
+  { \
+    for (gsize b = 0; b < n_blocks; b++, codes += block, y += block) \
+      if (block == 32) \
+        decode_##format##_run (codes, 32, scales[b], y); \
+      else if (block == 16) \
+        decode_##format##_run (codes, 16, scales[b], y); \
+      else \
+        decode_##format##_run (codes, block, scales[b], y); \
   }
 
 #define DEFINE_BOTH(format, FORMAT) \
   DEFINE_ENCODE (encode_##format, FORMAT, FALSE) \
   DEFINE_ENCODE (encode_##format##_saturate, FORMAT, TRUE) \
-  DEFINE_DECODE (decode_##format, FORMAT)
+  DEFINE_DECODE (decode_##format, FORMAT) \
+  DEFINE_BLOCKS (format, FORMAT)
 
 DEFINE_BOTH (e4m3, LP_ELEMENT_E4M3)
 DEFINE_BOTH (e5m2, LP_ELEMENT_E5M2)
 DEFINE_BOTH (e2m3, LP_ELEMENT_E2M3)
 DEFINE_BOTH (e3m2, LP_ELEMENT_E3M2)
 DEFINE_BOTH (e2m1, LP_ELEMENT_E2M1)
+
+#ifdef __AVX2__
+static inline gint32
+find_max_8 (__m256i x)
+{
+  __m128i most = _mm_max_epi32 (_mm256_castsi256_si128 (x), _mm256_extracti128_si256 (x, 1));
+
+  most = _mm_max_epi32 (most, _mm_shuffle_epi32 (most, 0x4E));
+  return _mm_cvtsi128_si32 (_mm_max_epi32 (most, _mm_shuffle_epi32 (most, 0xB1)));
+}
+#endif
 
 static inline __attribute__ ((always_inline)) float
 find_absmax (const float *x, gsize n)
@@ -168,16 +282,13 @@ find_absmax (const float *x, gsize n)
     {
       const __m256i mask = _mm256_set1_epi32 (0x7FFFFFFF);
       __m256i a = _mm256_setzero_si256 (), b = a;
-      gint32 lanes[8];
 
       for (; i + 16 <= n; i += 16)
         {
           a = _mm256_max_epi32 (a, _mm256_and_si256 (mask, _mm256_loadu_si256 ((const __m256i *) (x + i))));
           b = _mm256_max_epi32 (b, _mm256_and_si256 (mask, _mm256_loadu_si256 ((const __m256i *) (x + i + 8))));
         }
-      _mm256_storeu_si256 ((__m256i *) lanes, _mm256_max_epi32 (a, b));
-      for (int l = 0; l < 8; l++)
-        most = lanes[l] > most ? lanes[l] : most;
+      most = find_max_8 (_mm256_max_epi32 (a, b));
     }
 #endif
 #pragma omp simd reduction(max : most)
@@ -194,6 +305,127 @@ static float
 absmax (const float *x, gsize n)
 {
   return find_absmax (x, n);
+}
+
+static inline __attribute__ ((always_inline)) void
+find_block_absmax (const float *x, gsize n_blocks, gsize block, float *absmaxes)
+{
+  for (gsize b = 0; b < n_blocks; b++)
+    absmaxes[b] = find_absmax (x + b * block, block);
+}
+
+/* The usual blocks are constants to the compiler. */
+static void
+block_absmax (const float *x, gsize n_blocks, gsize block, float *absmaxes)
+{
+  if (block == 16)
+    find_block_absmax (x, n_blocks, 16, absmaxes);
+  else if (block == 32)
+    find_block_absmax (x, n_blocks, 32, absmaxes);
+  else if (block == 64)
+    find_block_absmax (x, n_blocks, 64, absmaxes);
+  else
+    find_block_absmax (x, n_blocks, block, absmaxes);
+}
+
+/* Any number of codes of any number of bits. */
+static void
+pack_rest (const guint8 *codes, gsize n, int bits, guint8 *bytes)
+{
+  guint32 held = 0;
+  int n_held = 0;
+
+  for (gsize i = 0; i < n; i++)
+    {
+      held |= (guint32) codes[i] << n_held;
+      n_held += bits;
+      for (; n_held >= 8; n_held -= 8, held >>= 8)
+        *bytes++ = (guint8) held;
+    }
+  if (n_held > 0)
+    *bytes = (guint8) held;
+}
+
+static void
+unpack_rest (const guint8 *bytes, gsize n, int bits, guint8 *codes)
+{
+  guint32 held = 0;
+  int n_held = 0;
+
+  for (gsize i = 0; i < n; i++)
+    {
+      for (; n_held < bits; n_held += 8)
+        held |= (guint32) *bytes++ << n_held;
+      codes[i] = (guint8) (held & ((1u << bits) - 1));
+      held >>= bits;
+      n_held -= bits;
+    }
+}
+
+static void
+pack (const guint8 *codes, gsize n, int bits, guint8 *bytes)
+{
+  gsize done = 0;
+
+  if (bits == 8)
+    done = n;
+  memcpy (bytes, codes, done);
+  if (bits == 4)
+    {
+      done = n / 2 * 2;
+#pragma omp simd
+      for (gsize i = 0; i < n / 2; i++)
+        bytes[i] = (guint8) (codes[2 * i] | codes[2 * i + 1] << 4);
+    }
+  if (bits == 6)
+    {
+      done = n / 4 * 4;
+      for (gsize i = 0; i < n / 4; i++)
+        {
+          guint32 four;
+
+          memcpy (&four, codes + 4 * i, sizeof four);
+          four = GUINT32_FROM_LE (four);
+          four = (four & 0x3F) | (four >> 2 & 0xFC0) | (four >> 4 & 0x3F000) | (four >> 6 & 0xFC0000);
+          bytes[3 * i] = (guint8) four;
+          bytes[3 * i + 1] = (guint8) (four >> 8);
+          bytes[3 * i + 2] = (guint8) (four >> 16);
+        }
+    }
+  pack_rest (codes + done, n - done, bits, bytes + done * (gsize) bits / 8);
+}
+
+static void
+unpack (const guint8 *bytes, gsize n, int bits, guint8 *codes)
+{
+  gsize done = 0;
+
+  if (bits == 8)
+    done = n;
+  memcpy (codes, bytes, done);
+  if (bits == 4)
+    {
+      done = n / 2 * 2;
+#pragma omp simd
+      for (gsize i = 0; i < n / 2; i++)
+        {
+          codes[2 * i] = bytes[i] & 15;
+          codes[2 * i + 1] = bytes[i] >> 4;
+        }
+    }
+  if (bits == 6)
+    {
+      done = n / 4 * 4;
+      for (gsize i = 0; i < n / 4; i++)
+        {
+          guint32 four = bytes[3 * i] | (guint32) bytes[3 * i + 1] << 8 | (guint32) bytes[3 * i + 2] << 16;
+
+          four = (four & 0x3F) | (four << 2 & 0x3F00) | (four << 4 & 0x3F0000) | (four << 6 & 0x3F000000);
+          four = GUINT32_TO_LE (four);
+          memcpy (codes + 4 * i, &four, sizeof four);
+        }
+    }
+  unpack_rest (bytes + done * (gsize) bits / 8, n - done, bits, codes + done);
 }
 
 static inline guint8
@@ -216,7 +448,7 @@ typedef struct
   __m256 levels[4];
 } Search;
 
-static inline Search
+static inline __attribute__ ((always_inline)) Search
 search_new (const LpNibbleCode *code)
 {
   Search self;
@@ -243,47 +475,38 @@ search_count (const Search *self, int n_levels, __m256 x)
   return count;
 }
 
-/* 8 codes to 4 bytes, in the low byte of each quarter. */
 static inline __attribute__ ((always_inline)) __m256i
-encode_pairs (const LpNibbleCode *code, const Search *search, gboolean sign_magnitude, const float *x, __m256 absmax)
+search_8 (const LpNibbleCode *code, const Search *search, gboolean sign_magnitude, const float *x, __m256 absmax)
 {
   const __m256 value = _mm256_div_ps (_mm256_loadu_ps (x), absmax);
-  __m256i codes;
+  __m256 magnitude;
+  __m256i table, negative;
 
-  if (sign_magnitude)
-    {
-      const __m256 magnitude = _mm256_andnot_ps (_mm256_set1_ps (-0.0f), value);
-      const __m256i table = _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const __m128i *) code->codes));
-      const __m256i negative = _mm256_castps_si256 (_mm256_cmp_ps (value, _mm256_setzero_ps (), _CMP_LT_OQ));
-
-      codes = _mm256_permutevar8x32_epi32 (table, search_count (search, 3, magnitude));
-      codes = _mm256_or_si256 (codes, _mm256_and_si256 (negative, _mm256_set1_epi32 (8)));
-    }
-  else
-    codes = search_count (search, 4, value);
-  return _mm256_or_si256 (_mm256_slli_epi64 (codes, 4), _mm256_srli_epi64 (codes, 32));
+  if (!sign_magnitude)
+    return search_count (search, 4, value);
+  magnitude = _mm256_andnot_ps (_mm256_set1_ps (-0.0f), value);
+  table = _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const __m128i *) code->codes));
+  negative = _mm256_castps_si256 (_mm256_cmp_ps (value, _mm256_setzero_ps (), _CMP_LT_OQ));
+  return _mm256_or_si256 (_mm256_permutevar8x32_epi32 (table, search_count (search, 3, magnitude)), _mm256_and_si256 (negative, _mm256_set1_epi32 (8)));
 }
 
-static inline __attribute__ ((always_inline)) gsize
-encode_32s (const LpNibbleCode *code, gboolean sign_magnitude, const float *x, gsize n, float absmax, guint8 *bytes)
+/* Whole blocks of a multiple of 32. */
+static inline __attribute__ ((always_inline)) void
+encode_32s (const LpNibbleCode *code, const Search *search, gboolean sign_magnitude, const float *x, gsize n, float absmax, guint8 *bytes)
 {
-  const Search search = search_new (code);
-  const __m256 divisor = _mm256_set1_ps (absmax);
-  const __m256i low = _mm256_set1_epi64x (0xFF);
-  const __m128i transposed = _mm_setr_epi8 (0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  gsize i = 0;
+  const __m256i order = _mm256_setr_epi32 (0, 4, 1, 5, 2, 6, 3, 7);
+  const __m256 divisor = _mm256_set1_ps (absmax > 1e-38f ? absmax : 1e-38f);
 
-  for (; i + 32 <= n; i += 32)
+  for (gsize i = 0; i < n; i += 32)
     {
-      __m256i all = _mm256_and_si256 (encode_pairs (code, &search, sign_magnitude, x + i, divisor), low);
+      const __m256i a = search_8 (code, search, sign_magnitude, x + i, divisor), b = search_8 (code, search, sign_magnitude, x + i + 8, divisor);
+      const __m256i c = search_8 (code, search, sign_magnitude, x + i + 16, divisor), d = search_8 (code, search, sign_magnitude, x + i + 24, divisor);
+      const __m256i codes = _mm256_permutevar8x32_epi32 (_mm256_packus_epi16 (_mm256_packus_epi32 (a, b), _mm256_packus_epi32 (c, d)), order);
+      /* 16 times the first of each two, and the second */
+      const __m256i pairs = _mm256_maddubs_epi16 (codes, _mm256_set1_epi16 (0x0110));
 
-      for (int part = 1; part < 4; part++)
-        all = _mm256_or_si256 (all, _mm256_slli_epi64 (_mm256_and_si256 (encode_pairs (code, &search, sign_magnitude, x + i + 8 * part, divisor), low),
-                                                       8 * part));
-      all = _mm256_permutevar8x32_epi32 (all, _mm256_setr_epi32 (0, 2, 4, 6, 0, 2, 4, 6));
-      _mm_storeu_si128 ((__m128i *) (bytes + i / 2), _mm_shuffle_epi8 (_mm256_castsi256_si128 (all), transposed));
+      _mm_storeu_si128 ((__m128i *) (bytes + i / 2), _mm_packus_epi16 (_mm256_castsi256_si128 (pairs), _mm256_extracti128_si256 (pairs, 1)));
     }
-  return i;
 }
 
 static inline __m256
@@ -318,12 +541,8 @@ static void
 encode_nibbles (const LpNibbleCode *code, const float *x, gsize n, float absmax, guint8 *bytes)
 {
   const float divisor = absmax > 1e-38f ? absmax : 1e-38f;
-  gsize i = 0;
 
-#ifdef __AVX2__
-  i = code->sign_magnitude ? encode_32s (code, TRUE, x, n, divisor, bytes) : encode_32s (code, FALSE, x, n, divisor, bytes);
-#endif
-  for (; i < n; i += 2)
+  for (gsize i = 0; i < n; i += 2)
     {
       const guint8 second = i + 1 < n ? encode_nibble (code, x[i + 1] / divisor) : 0;
 
@@ -331,25 +550,35 @@ encode_nibbles (const LpNibbleCode *code, const float *x, gsize n, float absmax,
     }
 }
 
+static inline __attribute__ ((always_inline)) void
+search_blocks (const LpNibbleCode *code, gboolean sign_magnitude, const float *x, gsize n_blocks, gsize block, const float *absmaxes,
+               guint8 *bytes)
+{
+#ifdef __AVX2__
+  const Search search = search_new (code);
+
+  if (block % 32 == 0)
+    {
+      for (gsize b = 0; b < n_blocks; b++)
+        encode_32s (code, &search, sign_magnitude, x + b * block, block, absmaxes[b], bytes + b * block / 2);
+      return;
+    }
+#endif
+  for (gsize b = 0; b < n_blocks; b++)
+    encode_nibbles (code, x + b * block, block, absmaxes[b], bytes + b * block / 2);
+}
+
+/* All absmaxes first: they are long in coming. */
 static void
 encode_nibble_blocks (const LpNibbleCode *code, const float *x, gsize n_blocks, gsize block, float *absmaxes, guint8 *bytes)
 {
-  for (gsize b = 0; b < n_blocks; b++, x += block, bytes += block / 2)
-    {
-      absmaxes[b] = find_absmax (x, block);
-#ifdef __AVX2__
-      {
-        const float divisor = absmaxes[b] > 1e-38f ? absmaxes[b] : 1e-38f;
-
-        if (code->sign_magnitude)
-          encode_32s (code, TRUE, x, block, divisor, bytes);
-        else
-          encode_32s (code, FALSE, x, block, divisor, bytes);
-      }
-#else
-      encode_nibbles (code, x, block, absmaxes[b], bytes);
-#endif
-    }
+  block_absmax (x, n_blocks, block, absmaxes);
+  if (block == 64 && code->sign_magnitude)
+    search_blocks (code, TRUE, x, n_blocks, 64, absmaxes, bytes);
+  else if (block == 64)
+    search_blocks (code, FALSE, x, n_blocks, 64, absmaxes, bytes);
+  else
+    search_blocks (code, code->sign_magnitude, x, n_blocks, block, absmaxes, bytes);
 }
 
 static void
@@ -398,6 +627,13 @@ const LpCodecLoops LP_CODEC_TABLE = {
   .decode = { [LP_ELEMENT_E4M3] = decode_e4m3, [LP_ELEMENT_E5M2] = decode_e5m2, [LP_ELEMENT_E2M3] = decode_e2m3,
               [LP_ELEMENT_E3M2] = decode_e3m2, [LP_ELEMENT_E2M1] = decode_e2m1 },
   .absmax = absmax,
+  .block_absmax = block_absmax,
+  .encode_blocks = { [LP_ELEMENT_E4M3] = encode_e4m3_blocks, [LP_ELEMENT_E5M2] = encode_e5m2_blocks, [LP_ELEMENT_E2M3] = encode_e2m3_blocks,
+                     [LP_ELEMENT_E3M2] = encode_e3m2_blocks, [LP_ELEMENT_E2M1] = encode_e2m1_blocks },
+  .decode_blocks = { [LP_ELEMENT_E4M3] = decode_e4m3_blocks, [LP_ELEMENT_E5M2] = decode_e5m2_blocks, [LP_ELEMENT_E2M3] = decode_e2m3_blocks,
+                     [LP_ELEMENT_E3M2] = decode_e3m2_blocks, [LP_ELEMENT_E2M1] = decode_e2m1_blocks },
+  .pack = pack,
+  .unpack = unpack,
   .encode_nibbles = encode_nibbles,
   .encode_nibble_blocks = encode_nibble_blocks,
   .decode_nibbles = decode_nibbles,

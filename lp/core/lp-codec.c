@@ -122,45 +122,6 @@ _lp_dynamic_encode (float value)
   return (guint8) low;
 }
 
-void
-_lp_codes_pack (const guint8 *codes,
-                gsize         n,
-                int           bits,
-                guint8       *bytes)
-{
-  guint32 held = 0;
-  int n_held = 0;
-
-  for (gsize i = 0; i < n; i++)
-    {
-      held |= (guint32) codes[i] << n_held;
-      n_held += bits;
-      for (; n_held >= 8; n_held -= 8, held >>= 8)
-        *bytes++ = (guint8) held;
-    }
-  if (n_held > 0)
-    *bytes = (guint8) held;
-}
-
-void
-_lp_codes_unpack (const guint8 *bytes,
-                  gsize         n,
-                  int           bits,
-                  guint8       *codes)
-{
-  guint32 held = 0;
-  int n_held = 0;
-
-  for (gsize i = 0; i < n; i++)
-    {
-      for (; n_held < bits; n_held += 8)
-        held |= (guint32) *bytes++ << n_held;
-      codes[i] = (guint8) (held & ((1u << bits) - 1));
-      held >>= bits;
-      n_held -= bits;
-    }
-}
-
 guint8
 _lp_e8m0_from_float_floor (float value)
 {

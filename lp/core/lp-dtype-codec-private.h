@@ -14,12 +14,15 @@ typedef struct
   /* Whether the properties make sense; else LP_ERROR_ARGUMENT. May be NULL. */
   gboolean (* check)    (LpDType *dtype, GError **error);
   gint64   (* get_size) (LpDType *dtype, gint64 rows, gint64 row);
-  /* Writes what depends on more than a block, from all values. May be NULL. */
+  /* Writes what depends on more than a block, from all values, on several threads where they are many. May be NULL. */
   void     (* begin)    (LpDType *dtype, const float *x, gint64 rows, gint64 row, guint8 *data);
   /* Blocks @first to @first + @n from their values, or to them. */
   void     (* encode)   (LpDType *dtype, const float *x, gint64 rows, gint64 row, gint64 first, gint64 n, guint8 *data);
   void     (* decode)   (LpDType *dtype, const guint8 *data, gint64 rows, gint64 row, gint64 first, gint64 n, float *y);
 } LpDTypeCodec;
+
+/* Values that one thread looks at in one go. */
+#define LP_CODEC_PART 65536
 
 /* NULL for dtypes of others, which are bytes in and bytes out. */
 const LpDTypeCodec *_lp_dtype_get_codec (LpDType *self);

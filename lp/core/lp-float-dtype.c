@@ -88,7 +88,7 @@ lp_float_dtype_encode (LpDType     *dtype,
       const gint64 count = MIN (CHUNK, end - i);
 
       _lp_codec_loops->encode[self->element][self->saturate] (x + (i - start), count, 1, codes);
-      _lp_codes_pack (codes, count, bits, data + i * bits / 8);
+      _lp_codec_loops->pack (codes, count, bits, data + i * bits / 8);
     }
 }
 
@@ -116,7 +116,7 @@ lp_float_dtype_decode (LpDType      *dtype,
     {
       const gint64 count = MIN (CHUNK, end - i);
 
-      _lp_codes_unpack (data + i * bits / 8, count, bits, codes);
+      _lp_codec_loops->unpack (data + i * bits / 8, count, bits, codes);
       _lp_codec_loops->decode[self->element] (codes, count, 1, y + (i - start));
     }
 }

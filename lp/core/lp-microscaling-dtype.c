@@ -116,11 +116,17 @@ lp_microscaling_dtype_begin (LpDType *dtype,
 {
   LpMicroscalingDType *self = LP_MICROSCALING_DTYPE (dtype);
   const gint64 n_blocks = _lp_dtype_n_blocks (dtype, rows, row);
+  const gint64 n = rows * row, n_parts = (n + LP_CODEC_PART - 1) / LP_CODEC_PART;
+  g_autofree float *most = NULL;
   float scale;
 
   if (self->power_of_two)
     return;
-  scale = _lp_codec_loops->absmax (x, rows * row) / (MAX_SCALE * _lp_element_formats[self->element].max);
+  most = g_new (float, n_parts);
+#pragma omp parallel for schedule(static) if (n_parts > 1)
+  for (gint64 p = 0; p < n_parts; p++)
+    most[p] = _lp_codec_loops->absmax (x + p * LP_CODEC_PART, MIN (LP_CODEC_PART, n - p * LP_CODEC_PART));
+  scale = _lp_codec_loops->absmax (most, n_parts) / (MAX_SCALE * _lp_element_formats[self->element].max);
   if (!isfinite (scale))
     scale = NAN;
   memcpy (data + n_blocks * (get_block_bytes (self) + 1), &scale, sizeof scale);
@@ -131,56 +137,64 @@ find_power (LpMicroscalingDType *self,
             float                absmax)
 {
   const LpElementFormat *format = &_lp_element_formats[self->element];
+  guint32 bits;
 
   if (!isfinite (absmax))
     return 0xFF;
   if (self->scale_rule == LP_SCALE_RULE_NVIDIA)
     return _lp_e8m0_from_float_ceil (absmax / format->max);
-  if (absmax == 0)
-    return 0;
+  memcpy (&bits, &absmax, sizeof bits);
 
-  return (guint8) CLAMP (ilogbf (absmax) - format->emax + 127, 0, 254);
+  return (guint8) CLAMP ((int) (bits >> 23) - format->emax, 0, 254);
 }
 
-/* Gives the divisor of the elements. */
-static float
-encode_scale (LpMicroscalingDType *self,
-              float                absmax,
-              float                tensor_scale,
-              guint8              *code)
-{
-  float scale;
+/* Blocks that are converted at a time. */
+#define CHUNK 64
 
-  if (self->power_of_two)
-    {
-      *code = find_power (self, absmax);
-      return _lp_e8m0_to_float (*code);
-    }
-  scale = tensor_scale > 0 ? absmax / _lp_element_formats[self->element].max / tensor_scale : 0;
-  _lp_codec_loops->encode[LP_ELEMENT_E4M3][TRUE] (&scale, 1, 1, code);
-  _lp_codec_loops->decode[LP_ELEMENT_E4M3] (code, 1, 1, &scale);
-
-  return scale * tensor_scale;
-}
-
+/* The values of scales as they are stored. */
 static void
-encode_block (LpMicroscalingDType *self,
-              const float         *x,
-              gint64               n,
-              float                tensor_scale,
-              guint8              *elements,
-              guint8              *scale)
+decode_scales (LpMicroscalingDType *self,
+               const guint8        *codes,
+               gint64               n,
+               float                tensor_scale,
+               float               *scales)
 {
-  const gint64 block = lp_dtype_get_block_size (LP_DTYPE (self));
-  const float divisor = encode_scale (self, _lp_codec_loops->absmax (x, n), tensor_scale, scale);
-  guint8 codes[MAX_BLOCK] = { 0 };
-
-  if (isfinite (divisor) && divisor > 0)
-    _lp_codec_loops->encode[self->element][TRUE] (x, n, divisor, codes);
-  if (get_bits (self->element) == 8)
-    memcpy (elements, codes, block);
+  if (self->power_of_two)
+    for (gint64 b = 0; b < n; b++)
+      scales[b] = _lp_e8m0_to_float (codes[b]);
   else
-    _lp_codes_pack (codes, block, get_bits (self->element), elements);
+    _lp_codec_loops->decode[LP_ELEMENT_E4M3] (codes, n, tensor_scale, scales);
+}
+
+/* From the largest magnitudes of blocks, which become the divisors of the elements. */
+static void
+encode_scales (LpMicroscalingDType *self,
+               float               *absmaxes,
+               gint64               n,
+               float                tensor_scale,
+               guint8              *codes)
+{
+  if (self->power_of_two)
+    for (gint64 b = 0; b < n; b++)
+      codes[b] = find_power (self, absmaxes[b]);
+  else
+    {
+      for (gint64 b = 0; b < n; b++)
+        absmaxes[b] = tensor_scale > 0 ? absmaxes[b] / _lp_element_formats[self->element].max / tensor_scale : 0;
+      _lp_codec_loops->encode[LP_ELEMENT_E4M3][TRUE] (absmaxes, n, 1, codes);
+    }
+  decode_scales (self, codes, n, tensor_scale, absmaxes);
+}
+
+/* Elements before block @b of a run that begins with block @first. */
+static gint64
+get_offset (LpDType *dtype,
+            gint64   rows,
+            gint64   row,
+            gint64   first,
+            gint64   b)
+{
+  return _lp_dtype_block_start (dtype, row, rows * row, b) - _lp_dtype_block_start (dtype, row, rows * row, first);
 }
 
 static void
@@ -193,32 +207,27 @@ lp_microscaling_dtype_encode (LpDType *dtype,
                               guint8       *data)
 {
   LpMicroscalingDType *self = (LpMicroscalingDType *) dtype;
-  const gint64 n_blocks = _lp_dtype_n_blocks (dtype, rows, row), bytes = get_block_bytes (self);
+  const gint64 n_blocks = _lp_dtype_n_blocks (dtype, rows, row), bytes = get_block_bytes (self), block = lp_dtype_get_block_size (dtype);
   const float tensor_scale = read_tensor_scale (self, data, n_blocks);
-  gint64 start = _lp_dtype_block_start (dtype, row, rows * row, first);
+  const gboolean whole = row % block == 0;
+  float padded[CHUNK * MAX_BLOCK], scales[CHUNK];
+  guint8 codes[CHUNK * MAX_BLOCK];
 
-  for (gint64 b = first; b < first + n; b++)
+  for (gint64 b = first; b < first + n; b += CHUNK)
     {
-      const gint64 end = _lp_dtype_block_start (dtype, row, rows * row, b + 1);
+      const gint64 count = MIN (CHUNK, first + n - b);
+      const float *values = whole ? x + (b - first) * block : padded;
 
-      encode_block (self, x, end - start, tensor_scale, data + b * bytes, data + n_blocks * bytes + b);
-      x += end - start;
-      start = end;
+      if (!whole)
+        memset (padded, 0, sizeof padded);
+      for (gint64 i = 0; !whole && i < count; i++)
+        memcpy (padded + i * block, x + get_offset (dtype, rows, row, first, b + i),
+                (gsize) get_offset (dtype, rows, row, b + i, b + i + 1) * sizeof (float));
+      _lp_codec_loops->block_absmax (values, count, block, scales);
+      encode_scales (self, scales, count, tensor_scale, data + n_blocks * bytes + b);
+      _lp_codec_loops->encode_blocks[self->element] (values, count, block, scales, codes);
+      _lp_codec_loops->pack (codes, count * block, get_bits (self->element), data + b * bytes);
     }
-}
-
-static float
-decode_scale (LpMicroscalingDType *self,
-              guint8               code,
-              float                tensor_scale)
-{
-  float scale;
-
-  if (self->power_of_two)
-    return _lp_e8m0_to_float (code);
-  _lp_codec_loops->decode[LP_ELEMENT_E4M3] (&code, 1, 1, &scale);
-
-  return scale * tensor_scale;
 }
 
 static void
@@ -231,25 +240,22 @@ lp_microscaling_dtype_decode (LpDType *dtype,
                               float        *y)
 {
   LpMicroscalingDType *self = (LpMicroscalingDType *) dtype;
-  const gint64 n_blocks = _lp_dtype_n_blocks (dtype, rows, row), bytes = get_block_bytes (self);
+  const gint64 n_blocks = _lp_dtype_n_blocks (dtype, rows, row), bytes = get_block_bytes (self), block = lp_dtype_get_block_size (dtype);
   const float tensor_scale = read_tensor_scale (self, data, n_blocks);
-  const int bits = get_bits (self->element);
-  gint64 start = _lp_dtype_block_start (dtype, row, rows * row, first);
+  const gboolean whole = row % block == 0;
+  float padded[CHUNK * MAX_BLOCK], scales[CHUNK];
+  guint8 codes[CHUNK * MAX_BLOCK];
 
-  for (gint64 b = first; b < first + n; b++)
+  for (gint64 b = first; b < first + n; b += CHUNK)
     {
-      const gint64 end = _lp_dtype_block_start (dtype, row, rows * row, b + 1);
-      const guint8 *codes = data + b * bytes;
-      guint8 unpacked[MAX_BLOCK];
+      const gint64 count = MIN (CHUNK, first + n - b);
 
-      if (bits != 8)
-        {
-          _lp_codes_unpack (codes, end - start, bits, unpacked);
-          codes = unpacked;
-        }
-      _lp_codec_loops->decode[self->element] (codes, end - start, decode_scale (self, data[n_blocks * bytes + b], tensor_scale), y);
-      y += end - start;
-      start = end;
+      _lp_codec_loops->unpack (data + b * bytes, count * block, get_bits (self->element), codes);
+      decode_scales (self, data + n_blocks * bytes + b, count, tensor_scale, scales);
+      _lp_codec_loops->decode_blocks[self->element] (codes, count, block, scales, whole ? y + (b - first) * block : padded);
+      for (gint64 i = 0; !whole && i < count; i++)
+        memcpy (y + get_offset (dtype, rows, row, first, b + i), padded + i * block,
+                (gsize) get_offset (dtype, rows, row, b + i, b + i + 1) * sizeof (float));
     }
 }
 

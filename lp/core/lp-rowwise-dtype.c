@@ -38,6 +38,7 @@ lp_rowwise_dtype_begin (LpDType     *dtype,
   guint8 *scales = data + _lp_rowwise_scales_offset (rows * row);
 
   memset (data + rows * row, 0, _lp_rowwise_scales_offset (rows * row) - rows * row);
+#pragma omp parallel for schedule(static) if (rows * row > LP_CODEC_PART)
   for (gint64 i = 0; i < rows; i++)
     {
       const float scale = _lp_codec_loops->absmax (x + i * row, row);

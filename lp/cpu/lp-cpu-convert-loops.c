@@ -75,7 +75,39 @@
 FLOAT_COMPUTE (f32_c, float)
 FLOAT_COMPUTE (f64_c, double)
 
-BOTH (bf16, guint16, f32_c, float, lp_load_bf16, lp_round_bf16)
+LOAD (bf16_f32_c, guint16, float, lp_load_bf16)
+STORE (bf16_scalar, float, guint16, lp_round_bf16)
+
+#ifdef __AVX2__
+/* lp_round_bf16 for 8 values, in the lower halves. */
+static inline __m256i
+round_8_bf16 (const float *x)
+{
+  const __m256i bits = _mm256_loadu_si256 ((const __m256i *) x), high = _mm256_srli_epi32 (bits, 16);
+  const __m256i odd = _mm256_and_si256 (high, _mm256_set1_epi32 (1));
+  const __m256i rounded = _mm256_srli_epi32 (_mm256_add_epi32 (_mm256_add_epi32 (bits, _mm256_set1_epi32 (0x7FFF)), odd), 16);
+  const __m256 value = _mm256_castsi256_ps (bits), is_nan = _mm256_cmp_ps (value, value, _CMP_UNORD_Q);
+
+  return _mm256_blendv_epi8 (rounded, _mm256_or_si256 (high, _mm256_set1_epi32 (0x40)), _mm256_castps_si256 (is_nan));
+}
+
+static void
+store_bf16_f32_c (const void *src, gsize n, void *dst, gint64 stride)
+{
+  const float *x = src;
+  guint16 *y = dst;
+  gsize i = 0;
+
+  if (stride == 1)
+    for (; i + 16 <= n; i += 16)
+      _mm256_storeu_si256 ((__m256i *) (y + i),
+                           _mm256_permute4x64_epi64 (_mm256_packus_epi32 (round_8_bf16 (x + i), round_8_bf16 (x + i + 8)), 0xD8));
+  store_bf16_scalar (x + i, n - i, y + (gint64) i * stride, stride);
+}
+#else
+#define store_bf16_f32_c store_bf16_scalar
+#endif
+
 BOTH (f16, guint16, f64_c, double, lp_load_f16, _lp_f16_from_f64)
 BOTH (bf16, guint16, f64_c, double, lp_load_bf16, _lp_bf16_from_f64)
 

@@ -55,6 +55,34 @@ copy_same (const LpArray *x, const LpArray *y)
   return TRUE;
 }
 
+static void
+convert_chunk (const LpCpuLoop *loop, LpCompute compute, gint64 start, gsize n)
+{
+  double buffer[LP_CPU_CHUNK] __attribute__ ((aligned (64)));
+  void *out = _lp_cpu_loop_direct (loop, 0, start, n, compute);
+  const void *values = _lp_cpu_loop_load (loop, 1, start, n, compute, out != NULL ? out : buffer);
+
+  if (out == NULL)
+    _lp_cpu_loop_store (loop, 0, start, n, compute, values);
+  else if (values != out)
+    memcpy (out, values, n * _lp_cpu_compute_size (compute));
+}
+
+static gboolean
+convert (LpCompute compute, const LpArray *x, const LpArray *y)
+{
+  const LpArray *arrays[] = { y, x };
+  LpCpuLoop loop;
+  gint64 n_chunks;
+
+  _lp_cpu_loop_init (&loop, arrays, 2, FALSE);
+  n_chunks = (loop.n_elements + LP_CPU_CHUNK - 1) / LP_CPU_CHUNK;
+#pragma omp parallel for schedule(static) num_threads(_lp_cpu_threads (loop.n_elements)) if (loop.n_elements >= LP_CPU_PARALLEL_MIN)
+  for (gint64 c = 0; c < n_chunks; c++)
+    convert_chunk (&loop, compute, c * LP_CPU_CHUNK, (gsize) MIN (LP_CPU_CHUNK, loop.n_elements - c * LP_CPU_CHUNK));
+  return TRUE;
+}
+
 gboolean
 _lp_cpu_copy (const LpArray *x, const LpArray *y, GError **error)
 {
@@ -68,5 +96,5 @@ _lp_cpu_copy (const LpArray *x, const LpArray *y, GError **error)
     compute = LP_COMPUTE_I64;
   else if (x->scalar == LP_SCALAR_F64)
     compute = LP_COMPUTE_F64;
-  return _lp_cpu_map_run (_lp_cpu_isa->map->copy[compute], compute, &x, 1, y, 0);
+  return convert (compute, x, y);
 }
