@@ -255,19 +255,25 @@ run_adamw (gpointer data)
 static void
 bench_adamw (GRand *rand)
 {
+  static const struct { const char *name; LpScalar scalar; } rows[] = { { "adamw f32 10M", LP_SCALAR_F32 }, { "adamw bf16 10M", LP_SCALAR_BF16 } };
   const gint64 dims[] = { 10000000 };
-  LpArray w = array_new (LP_SCALAR_F32, 1, dims, NULL, 1), g = array_new (LP_SCALAR_F32, 1, dims, NULL, 1);
-  LpArray m = array_new (LP_SCALAR_F32, 1, dims, NULL, 1), v = array_new (LP_SCALAR_F32, 1, dims, NULL, 1);
-  LpAdamWArgs args = { .common = { .n = 10000000, .weight = w.data, .weight_scalar = LP_SCALAR_F32, .grad = g.data, .grad_scalar = LP_SCALAR_F32,
-                                   .moment1 = m.data, .moment2 = v.data, .moment_scalar = LP_SCALAR_F32, .lr = 1e-3, .weight_decay = 0.01 },
-                       .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1 };
 
-  fill_random (&g, rand, -1, 1);
-  report ("adamw f32 10M", measure (run_adamw, &args) * 1e3, "ms");
-  array_clear (&w);
-  array_clear (&g);
-  array_clear (&m);
-  array_clear (&v);
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      const LpScalar s = rows[i].scalar;
+      LpArray w = array_new (s, 1, dims, NULL, 1), g = array_new (s, 1, dims, NULL, 1);
+      LpArray m = array_new (s, 1, dims, NULL, 1), v = array_new (s, 1, dims, NULL, 1);
+      LpAdamWArgs args = { .common = { .n = 10000000, .weight = w.data, .weight_scalar = s, .grad = g.data, .grad_scalar = s, .moment1 = m.data,
+                                       .moment2 = v.data, .moment_scalar = s, .lr = 1e-3, .weight_decay = 0.01 },
+                           .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1 };
+
+      fill_random (&g, rand, -1, 1);
+      report (rows[i].name, measure (run_adamw, &args) * 1e3, "ms");
+      array_clear (&w);
+      array_clear (&g);
+      array_clear (&m);
+      array_clear (&v);
+    }
 }
 
 typedef struct
