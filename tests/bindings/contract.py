@@ -218,7 +218,7 @@ def construct_plugin_in_use():
 
 def construct_wrong_types():
     """What a typed property can't hold is Python's error, before anything of the library is called."""
-    for settings, kind in (({'gradient_clip_val': '5'}, TypeError), ({'precision': object()}, TypeError),
+    for settings, kind in (({'gradient_clip_val': '5'}, TypeError), ({'precision': object()}, TypeError), ({'amp_level': 'O2'}, TypeError),
                            ({'gradient_clip_algorithm': 'norm2'}, (ValueError, TypeError)), ({'precision_plugin': Lp.Linear(2, 2)}, TypeError)):
         try:
             Lp.Trainer(**settings)

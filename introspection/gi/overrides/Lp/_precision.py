@@ -54,6 +54,9 @@ def _plugin_subclass(cls, **kwargs):
 
 def _request(precision, properties):
     """Turn `precision` into the property that it is: a name or a plugin."""
+    for name in ('amp_backend', 'amp_level'):
+        if name in properties:
+            raise TypeError(f"{name} is what the precision plugin says: give precision a name, such as 'apex-O2', or a plugin")
     if precision is None:
         return
     key = 'precision_plugin' if isinstance(precision, PrecisionPlugin) else 'precision_request'
