@@ -145,6 +145,41 @@ test_blocks (void)
   run_shape (1, 150, 170, 600, LP_SCALAR_F64, LP_SCALAR_F64, LP_SCALAR_F64, ROWS, COLUMNS, ROWS, 2, rand);
 }
 
+/* The three products of a linear layer in bf16, so large that libraries for it get them in parts, the last of which is smaller:
+ * the output, and the gradients of the input and of the weight, which is added to what is there. */
+static void
+test_bf16_layer (void)
+{
+  static const struct { gint64 m, n, k; Layout a, b; LpScalar d; gboolean bias; double beta; } products[] = {
+    { 150, 270, 210, ROWS, COLUMNS, LP_SCALAR_BF16, TRUE, 0 }, { 150, 270, 210, ROWS, COLUMNS, LP_SCALAR_F32, TRUE, 0 },
+    { 150, 210, 270, ROWS, ROWS, LP_SCALAR_BF16, FALSE, 0 }, { 270, 210, 150, COLUMNS, ROWS, LP_SCALAR_F32, FALSE, 1 },
+    { 270, 210, 150, COLUMNS, ROWS, LP_SCALAR_BF16, FALSE, 1 }, { 270, 210, 150, COLUMNS, ROWS, LP_SCALAR_BF16, FALSE, 0 },
+  };
+  g_autoptr (GRand) rand = g_rand_new_with_seed (4);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (products); i++)
+    {
+      LpGemmArgs args = {
+        .a = matrix_new (LP_SCALAR_BF16, 1, products[i].m, products[i].k, products[i].a),
+        .b = matrix_new (LP_SCALAR_BF16, 1, products[i].k, products[i].n, products[i].b),
+        .d = matrix_new (products[i].d, 1, products[i].m, products[i].n, ROWS),
+        .alpha = 1,
+        .beta = products[i].beta,
+      };
+
+      if (products[i].bias)
+        {
+          args.bias = array_new (LP_SCALAR_BF16, 1, &products[i].n, NULL, 1);
+          fill_random (&args.bias, rand, -1, 1);
+        }
+      check_gemm (&args, rand, "bf16 layer");
+      array_clear (&args.a);
+      array_clear (&args.b);
+      array_clear (&args.d);
+      array_clear (&args.bias);
+    }
+}
+
 /* An operand of the plainest encoded kind: a byte is a quarter of its value, in blocks of 4. */
 #define TEST_TYPE_QUARTERS (test_quarters_get_type ())
 G_DECLARE_FINAL_TYPE (TestQuarters, test_quarters, TEST, QUARTERS, LpDType)
@@ -261,6 +296,7 @@ main (int argc, char **argv)
   g_test_add_func ("/kernels/gemm/layouts", test_layouts);
   g_test_add_func ("/kernels/gemm/mixed-dtypes", test_mixed_dtypes);
   g_test_add_func ("/kernels/gemm/blocks", test_blocks);
+  g_test_add_func ("/kernels/gemm/bf16-layer", test_bf16_layer);
   g_test_add_func ("/kernels/gemm/encoded", test_encoded);
   return g_test_run ();
 }
