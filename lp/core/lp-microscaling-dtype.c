@@ -53,7 +53,7 @@ get_bits (LpElement element)
 
 static gboolean
 lp_microscaling_dtype_check (LpDType  *dtype,
-                             GError       **error)
+                             GError  **error)
 {
   LpMicroscalingDType *self = LP_MICROSCALING_DTYPE (dtype);
 
@@ -81,8 +81,8 @@ get_block_bytes (LpMicroscalingDType *self)
 
 static gint64
 lp_microscaling_dtype_get_size (LpDType *dtype,
-                                gint64        rows,
-                                gint64        row)
+                                gint64   rows,
+                                gint64   row)
 {
   LpMicroscalingDType *self = LP_MICROSCALING_DTYPE (dtype);
 
@@ -108,11 +108,11 @@ read_tensor_scale (LpMicroscalingDType *self,
 }
 
 static void
-lp_microscaling_dtype_begin (LpDType *dtype,
-                             const float  *x,
-                             gint64        rows,
-                             gint64        row,
-                             guint8       *data)
+lp_microscaling_dtype_begin (LpDType     *dtype,
+                             const float *x,
+                             gint64       rows,
+                             gint64       row,
+                             guint8      *data)
 {
   LpMicroscalingDType *self = LP_MICROSCALING_DTYPE (dtype);
   const gint64 n_blocks = _lp_dtype_n_blocks (dtype, rows, row);
@@ -198,13 +198,13 @@ get_offset (LpDType *dtype,
 }
 
 static void
-lp_microscaling_dtype_encode (LpDType *dtype,
-                              const float  *x,
-                              gint64        rows,
-                              gint64        row,
-                              gint64        first,
-                              gint64        n,
-                              guint8       *data)
+lp_microscaling_dtype_encode (LpDType     *dtype,
+                              const float *x,
+                              gint64       rows,
+                              gint64       row,
+                              gint64       first,
+                              gint64       n,
+                              guint8      *data)
 {
   LpMicroscalingDType *self = (LpMicroscalingDType *) dtype;
   const gint64 n_blocks = _lp_dtype_n_blocks (dtype, rows, row), bytes = get_block_bytes (self), block = lp_dtype_get_block_size (dtype);
@@ -231,7 +231,7 @@ lp_microscaling_dtype_encode (LpDType *dtype,
 }
 
 static void
-lp_microscaling_dtype_decode (LpDType *dtype,
+lp_microscaling_dtype_decode (LpDType      *dtype,
                               const guint8 *data,
                               gint64        rows,
                               gint64        row,

@@ -37,8 +37,8 @@ enum
 static GParamSpec *properties[N_PROPS];
 
 static gboolean
-check (LpAdamW *self,
-       GError **error)
+check (LpAdamW  *self,
+       GError  **error)
 {
   if (self->beta1 >= 0 && self->beta1 < 1 && self->beta2 >= 0 && self->beta2 < 1 && isfinite (self->eps) && self->eps >= 0)
     return TRUE;
@@ -258,7 +258,7 @@ lp_adamw_get_beta1 (LpAdamW *self)
  */
 void
 lp_adamw_set_beta1 (LpAdamW *self,
-                   double  beta1)
+                    double   beta1)
 {
   g_return_if_fail (LP_IS_ADAMW (self));
 
@@ -294,7 +294,7 @@ lp_adamw_get_beta2 (LpAdamW *self)
  */
 void
 lp_adamw_set_beta2 (LpAdamW *self,
-                   double  beta2)
+                    double   beta2)
 {
   g_return_if_fail (LP_IS_ADAMW (self));
 
@@ -330,7 +330,7 @@ lp_adamw_get_eps (LpAdamW *self)
  */
 void
 lp_adamw_set_eps (LpAdamW *self,
-                 double  eps)
+                  double   eps)
 {
   g_return_if_fail (LP_IS_ADAMW (self));
 

@@ -266,8 +266,8 @@ lp_sgd_get_momentum (LpSgd *self)
  * Sets how much of the last change is kept. A value outside its range is reported by the next step.
  */
 void
-lp_sgd_set_momentum (LpSgd *self,
-                    double momentum)
+lp_sgd_set_momentum (LpSgd  *self,
+                     double  momentum)
 {
   g_return_if_fail (LP_IS_SGD (self));
 
@@ -302,8 +302,8 @@ lp_sgd_get_dampening (LpSgd *self)
  * Sets the share of the gradient that does not go into the momentum. A value outside its range is reported by the next step.
  */
 void
-lp_sgd_set_dampening (LpSgd *self,
-                     double dampening)
+lp_sgd_set_dampening (LpSgd  *self,
+                      double  dampening)
 {
   g_return_if_fail (LP_IS_SGD (self));
 
@@ -338,8 +338,8 @@ lp_sgd_get_nesterov (LpSgd *self)
  * Sets whether the gradient is looked at ahead. A value outside its range is reported by the next step.
  */
 void
-lp_sgd_set_nesterov (LpSgd *self,
-                    gboolean nesterov)
+lp_sgd_set_nesterov (LpSgd    *self,
+                     gboolean  nesterov)
 {
   g_return_if_fail (LP_IS_SGD (self));
 

@@ -53,15 +53,15 @@ peek_dtype (LpPrecisionPlugin *self)
 
 static gboolean
 lp_half_precision_plugin_validate_state (LpPrecisionPlugin  *self,
-                                           LpPrecisionState   *state,
-                                           GError            **error)
+                                         LpPrecisionState   *state,
+                                         GError            **error)
 {
   return _lp_precision_plugin_check_names (self, state, names, NULL, error);
 }
 
 static LpPrecisionTraits *
 lp_half_precision_plugin_dup_traits (LpPrecisionPlugin  *self,
-                                       GError            **error)
+                                     GError            **error)
 {
   const char *name = lp_dtype_get_name (peek_dtype (self));
 
@@ -72,15 +72,15 @@ lp_half_precision_plugin_dup_traits (LpPrecisionPlugin  *self,
 
 static LpDType *
 lp_half_precision_plugin_get_default_dtype (LpPrecisionPlugin  *self,
-                                              GError            **error)
+                                            GError            **error)
 {
   return g_object_ref (peek_dtype (self));
 }
 
 static gboolean
 lp_half_precision_plugin_convert_module (LpPrecisionPlugin  *self,
-                                           LpModule           *module,
-                                           GError            **error)
+                                         LpModule           *module,
+                                         GError            **error)
 {
   return lp_module_to_dtype (module, peek_dtype (self), error);
 }
@@ -107,8 +107,8 @@ lp_half_precision_plugin_convert_optimizer (LpPrecisionPlugin  *self,
 
 static LpTensor *
 lp_half_precision_plugin_convert_input (LpPrecisionPlugin  *self,
-                                          LpTensor           *tensor,
-                                          GError            **error)
+                                        LpTensor           *tensor,
+                                        GError            **error)
 {
   return lp_tensor_to_dtype (tensor, peek_dtype (self), error);
 }
@@ -116,8 +116,8 @@ lp_half_precision_plugin_convert_input (LpPrecisionPlugin  *self,
 /* What comes out of a step goes on in the dtype of the program. */
 static LpTensor *
 lp_half_precision_plugin_convert_output (LpPrecisionPlugin  *self,
-                                           LpTensor           *tensor,
-                                           GError            **error)
+                                         LpTensor           *tensor,
+                                         GError            **error)
 {
   if (lp_tensor_get_dtype (tensor) != peek_dtype (self))
     return g_object_ref (tensor);

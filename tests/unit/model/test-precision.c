@@ -661,43 +661,6 @@ test_saved_state (void)
   g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);
 }
 
-/* A weight of ones after one step of an optimizer of @plugin that rounds by chance. */
-static GBytes *
-step_once (LpPrecisionPlugin *plugin)
-{
-  g_autoptr (LpTensor) weight = lp_tensor_ones ((gint64[]) { 64 }, 1, lp_dtype_bf16 (), NULL, NULL);
-  g_autoptr (LpTensor) grad = lp_tensor_ones ((gint64[]) { 64 }, 1, lp_dtype_bf16 (), NULL, NULL);
-  g_autoptr (GPtrArray) parameters = g_ptr_array_new ();
-  g_autoptr (LpOptimizer) optimizer = NULL;
-  g_autoptr (GError) error = NULL;
-
-  lp_tensor_set_requires_grad (weight, TRUE);
-  g_ptr_array_add (parameters, weight);
-  optimizer = lp_sgd_new (parameters, 1e-3);
-  g_assert_true (lp_precision_plugin_convert_optimizer (plugin, optimizer, &error));
-  lp_tensor_set_grad (weight, grad);
-  g_assert_cmpint (lp_optimizer_step (optimizer, NULL, &error), ==, LP_STEP_APPLIED);
-  g_assert_no_error (error);
-
-  return lp_tensor_dup_bytes (weight, &error);
-}
-
-/* Two optimizers of a loop without trainer or Fabric don't round alike. */
-static void
-test_streams (void)
-{
-  g_autoptr (LpPrecisionPlugin) plugin = lp_half_precision_plugin_new_full ("bf16-true", FALSE, TRUE, NULL);
-  g_autoptr (LpPrecisionPlugin) again = lp_half_precision_plugin_new_full ("bf16-true", FALSE, TRUE, NULL);
-  g_autoptr (GBytes) one = NULL, other = NULL, same = NULL;
-
-  lp_seed_everything (1);
-  one = step_once (plugin);
-  other = step_once (plugin);
-  same = step_once (again);
-  g_assert_false (g_bytes_equal (one, other));
-  g_assert_true (g_bytes_equal (one, same));
-}
-
 static void
 test_f16_weights (void)
 {
@@ -797,7 +760,6 @@ main (int   argc,
   g_test_add_func ("/precision/quantizer", test_quantizer);
   g_test_add_func ("/precision/misbehaviour", test_misbehaviour);
   g_test_add_func ("/precision/saved-state", test_saved_state);
-  g_test_add_func ("/precision/streams", test_streams);
   g_test_add_func ("/precision/f16-weights", test_f16_weights);
   g_test_add_func ("/precision/training", test_training);
 

@@ -6,7 +6,8 @@
 
 #define N 100
 
-/* Memory of training in 16 bits: the dtypes that optimizers keep moments in, how those come and go, and what weights leave behind. */
+/* Training in 16 bits: the dtypes that optimizers keep moments in, how those come and go, what weights leave behind in memory, and rounding by
+ * chance. */
 
 static LpTensor *
 new_parameter (LpDType *dtype)
@@ -274,6 +275,43 @@ test_conversion_memory (void)
   g_assert_cmpuint (_lp_cpu_get_waiting (), <, 1 << 20);
 }
 
+/* A weight of ones after one step of an optimizer of @plugin that rounds by chance. */
+static GBytes *
+step_once (LpPrecisionPlugin *plugin)
+{
+  g_autoptr (LpTensor) weight = lp_tensor_ones ((gint64[]) { 64 }, 1, lp_dtype_bf16 (), NULL, NULL);
+  g_autoptr (LpTensor) grad = lp_tensor_ones ((gint64[]) { 64 }, 1, lp_dtype_bf16 (), NULL, NULL);
+  g_autoptr (GPtrArray) parameters = g_ptr_array_new ();
+  g_autoptr (LpOptimizer) optimizer = NULL;
+  g_autoptr (GError) error = NULL;
+
+  lp_tensor_set_requires_grad (weight, TRUE);
+  g_ptr_array_add (parameters, weight);
+  optimizer = lp_sgd_new (parameters, 1e-3);
+  g_assert_true (lp_precision_plugin_convert_optimizer (plugin, optimizer, &error));
+  lp_tensor_set_grad (weight, grad);
+  g_assert_cmpint (lp_optimizer_step (optimizer, NULL, &error), ==, LP_STEP_APPLIED);
+  g_assert_no_error (error);
+
+  return lp_tensor_dup_bytes (weight, &error);
+}
+
+/* Two optimizers of a loop without trainer or Fabric don't round alike. */
+static void
+test_streams (void)
+{
+  g_autoptr (LpPrecisionPlugin) plugin = lp_half_precision_plugin_new_full ("bf16-true", FALSE, TRUE, NULL);
+  g_autoptr (LpPrecisionPlugin) again = lp_half_precision_plugin_new_full ("bf16-true", FALSE, TRUE, NULL);
+  g_autoptr (GBytes) one = NULL, other = NULL, same = NULL;
+
+  lp_seed_everything (1);
+  one = step_once (plugin);
+  other = step_once (plugin);
+  same = step_once (again);
+  g_assert_false (g_bytes_equal (one, other));
+  g_assert_true (g_bytes_equal (one, same));
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -282,19 +320,20 @@ main (int   argc,
                                             "apex-O3", "transformer-engine", "transformer-engine-float16", "int8-training" };
 
   g_test_init (&argc, &argv, NULL);
-  g_test_add_func ("/half-memory/moments/dtypes", test_dtypes);
-  g_test_add_func ("/half-memory/moments/together", test_together);
-  g_test_add_data_func ("/half-memory/moments/resume/adamw", GINT_TO_POINTER (FALSE), test_resume);
-  g_test_add_data_func ("/half-memory/moments/resume/sgd", GINT_TO_POINTER (TRUE), test_resume);
-  g_test_add_func ("/half-memory/moments/go-on", test_go_on);
-  g_test_add_func ("/half-memory/moments/convert", test_convert);
-  g_test_add_func ("/half-memory/conversion", test_conversion_memory);
+  g_test_add_func ("/half/moments/dtypes", test_dtypes);
+  g_test_add_func ("/half/moments/together", test_together);
+  g_test_add_data_func ("/half/moments/resume/adamw", GINT_TO_POINTER (FALSE), test_resume);
+  g_test_add_data_func ("/half/moments/resume/sgd", GINT_TO_POINTER (TRUE), test_resume);
+  g_test_add_func ("/half/moments/go-on", test_go_on);
+  g_test_add_func ("/half/moments/convert", test_convert);
+  g_test_add_func ("/half/conversion", test_conversion_memory);
   for (guint i = 0; i < G_N_ELEMENTS (precisions); i++)
     {
-      g_autofree char *path = g_strconcat ("/half-memory/moments/traits/", precisions[i], NULL);
+      g_autofree char *path = g_strconcat ("/half/moments/traits/", precisions[i], NULL);
 
       g_test_add_data_func (path, precisions[i], test_traits);
     }
+  g_test_add_func ("/half/streams", test_streams);
 
   return g_test_run ();
 }
