@@ -518,6 +518,8 @@ _lp_cpu_onednn_has_bf16 (void)
 /* Bytes of weights in the library's layout, and of the scratch memory of a thread; beyond them LP's own convolution takes less. */
 #define CONV_WEIGHT_BYTES (4 << 20)
 #define CONV_SCRATCH_BYTES (3 << 20)
+/* Bytes of a part of an image that is not channels last. */
+#define CONV_COPY_BYTES (1 << 19)
 
 typedef struct
 {
@@ -526,7 +528,7 @@ typedef struct
   LpScalar   image, weights, bias;
   int        groups, has_bias;
   gint64     n, x[3], w[4], y[3];         /* extents but for the batch */
-  gint64     x_strides[4], w_strides[4], y_strides[4];
+  gint64     w_strides[4];
   int        stride[2], padding[2], dilation[2];
 } ConvKey;
 
@@ -540,10 +542,11 @@ typedef struct
 } Conv;
 
 static Desc
-describe_image (const ConvKey *key, const gint64 *extents, const gint64 *strides)
+describe_image (const ConvKey *key, const gint64 *extents)
 {
-  return make_desc (4, (dnnl_dim_t[]) { key->n, extents[0], extents[1], extents[2] }, key->image,
-                    (dnnl_dim_t[]) { strides[0], strides[1], strides[2], strides[3] });
+  const gint64 c = extents[0], w = extents[2];
+
+  return make_desc (4, (dnnl_dim_t[]) { key->n, c, extents[1], w }, key->image, (dnnl_dim_t[]) { extents[1] * w * c, 1, w * c, c });
 }
 
 /* As they are stored, or as the library wants them. Gradients of weights are summed in float32. */
@@ -607,8 +610,8 @@ make_conv (gconstpointer data)
   dnnl_primitive_desc_t forward, plan;
 
   self->key = *(const ConvKey *) data;
-  self->x = describe_image (key, key->x, key->x_strides);
-  self->y = describe_image (key, key->y, key->y_strides);
+  self->x = describe_image (key, key->x);
+  self->y = describe_image (key, key->y);
   self->bias = make_desc (1, (dnnl_dim_t[]) { key->w[0] }, key->bias, (dnnl_dim_t[]) { 1 });
   self->plain_w = describe_weights (key, TRUE);
   forward = plan_pass (self, LP_CONV_FORWARD, NULL);
@@ -665,12 +668,12 @@ run_conv_part (const Conv *self, const LpConvArgs *args, gint64 first, void *w)
     { DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_SCRATCHPAD },
     { DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_SCRATCHPAD },
   };
-  const gint64 size = (gint64) _lp_scalar_sizes[self->key.image];
   void *scratchpad = _lp_cpu_scratch (LP_SCRATCH_LIBRARY, MAX (dnnl_memory_desc_get_size (self->scratchpad), 1));
 
   execute (self->primitive, names[args->pass], (Desc[]) { self->x, self->y, self->w, self->scratchpad, self->bias },
-           (void *const[]) { args->x.data + first * args->x.strides[0] * size, args->y.data + first * args->y.strides[0] * size, w,
-                             scratchpad, args->bias.data },
+           (void *const[]) { (void *) _lp_cpu_channels_last (&args->x, first, self->key.n, LP_SCRATCH_IMAGE),
+                             (void *) _lp_cpu_channels_last (&args->y, first, self->key.n, LP_SCRATCH_IMAGE_GRAD), w, scratchpad,
+                             args->bias.data },
            self->key.has_bias ? 5 : 4);
 }
 
@@ -691,23 +694,11 @@ make_key (const LpConvArgs *args, gint64 n)
   memcpy (key.x, args->x.dims + 1, sizeof key.x);
   memcpy (key.w, args->w.dims, sizeof key.w);
   memcpy (key.y, args->y.dims + 1, sizeof key.y);
-  memcpy (key.x_strides, args->x.strides, sizeof key.x_strides);
   memcpy (key.w_strides, args->w.strides, sizeof key.w_strides);
-  memcpy (key.y_strides, args->y.strides, sizeof key.y_strides);
   memcpy (key.stride, args->stride, sizeof key.stride);
   memcpy (key.padding, args->padding, sizeof key.padding);
   memcpy (key.dilation, args->dilation, sizeof key.dilation);
   return key;
-}
-
-/* Channels last and dense. */
-static gboolean
-is_plain_image (const LpArray *image)
-{
-  const gint64 *d = image->dims, *s = image->strides;
-
-  return (s[1] == 1 || d[1] == 1) && (s[3] == d[1] || d[3] == 1) && (s[2] == d[3] * d[1] || d[2] == 1)
-         && (s[0] == d[2] * d[3] * d[1] || d[0] == 1);
 }
 
 static gboolean
@@ -716,14 +707,23 @@ is_usable (LpScalar scalar)
   return scalar == LP_SCALAR_F32 || (scalar == LP_SCALAR_BF16 && _lp_cpu_onednn_has_bf16 ());
 }
 
+/* An image that is read may be copied part by part where that costs little next to the arithmetic. */
 static gboolean
-can_convolve (const LpConvArgs *args)
+is_readable (const LpArray *image, gint64 step)
 {
-  const gboolean has_bias = args->bias.data != NULL;
+  const gint64 bytes = step * image->dims[1] * image->dims[2] * image->dims[3] * (gint64) _lp_scalar_sizes[image->scalar];
 
-  return args->x.dims[0] > 0 && args->x.scalar == args->y.scalar && is_usable (args->x.scalar) && is_usable (args->w.scalar)
-         && is_plain_image (&args->x) && is_plain_image (&args->y)
-         && (!has_bias || (is_usable (args->bias.scalar) && args->bias.strides[0] == 1));
+  return _lp_cpu_is_channels_last (image) || (bytes <= CONV_COPY_BYTES && (image->scalar == LP_SCALAR_BF16 || image->dims[1] >= 16));
+}
+
+static gboolean
+can_convolve (const LpConvArgs *args, gint64 step)
+{
+  const gboolean x = args->pass == LP_CONV_INPUT_GRAD ? _lp_cpu_is_channels_last (&args->x) : is_readable (&args->x, step);
+  const gboolean y = args->pass == LP_CONV_FORWARD ? _lp_cpu_is_channels_last (&args->y) : is_readable (&args->y, step);
+
+  return x && y && args->x.dims[0] > 0 && args->x.scalar == args->y.scalar && is_usable (args->x.scalar) && is_usable (args->w.scalar)
+         && (args->bias.data == NULL || (is_usable (args->bias.scalar) && args->bias.strides[0] == 1));
 }
 
 static void
@@ -748,7 +748,7 @@ _lp_cpu_onednn_conv2d (const LpConvArgs *args)
   gsize w_size;
   guint8 *w;
 
-  if (!can_convolve (args))
+  if (!can_convolve (args, step))
     return FALSE;
   key = make_key (args, step);
   whole = look_up_conv (&key);

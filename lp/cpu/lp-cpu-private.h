@@ -83,6 +83,10 @@ typedef enum {
 
 gpointer    _lp_cpu_scratch      (LpScratch slot, gsize size);
 
+/* Images @first to @first + n of one of 16- or 32-bit elements with its channels last and dense: where they are, or copied to @slot. */
+gboolean      _lp_cpu_is_channels_last (const LpArray *image);
+gconstpointer _lp_cpu_channels_last    (const LpArray *image, gint64 first, gint64 n, LpScratch slot);
+
 gboolean _lp_cpu_fill            (const LpArray *y, double value, GError **error);
 gboolean _lp_cpu_absmax          (const LpArray *x, double *amax, GError **error);
 gboolean _lp_cpu_quantize        (const LpArray *x, double scale, const LpArray *y, double *amax, GError **error);
