@@ -292,15 +292,50 @@ lookup_loaded (LpRegistry *self,
 }
 
 static gboolean
+is_name (const char *name)
+{
+  if (name[0] == '\0' || !g_utf8_validate (name, -1, NULL))
+    return FALSE;
+
+  for (const char *p = name; *p != '\0'; p = g_utf8_next_char (p))
+    if (!g_unichar_isgraph (g_utf8_get_char (p)))
+      return FALSE;
+
+  return TRUE;
+}
+
+static gboolean
 check_name (LpRegistry  *self,
             const char  *name,
             GError     **error)
 {
-  if (name[0] != '\0' && g_utf8_validate (name, -1, NULL))
+  g_autofree char *shown = NULL;
+
+  if (is_name (name))
     return TRUE;
 
-  g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "A %s needs a name", get_private (self)->kind);
+  shown = g_strescape (name, NULL);
+  g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT,
+               "“%s” is no name for a %s: one has letters, digits and signs, no spaces or control characters", shown,
+               get_private (self)->kind);
   return FALSE;
+}
+
+static gboolean
+check_names (LpRegistry       *self,
+             LpRegistryEntry  *entry,
+             GError          **error)
+{
+  g_auto (GStrv) aliases = lp_registry_entry_dup_aliases (entry);
+
+  if (!check_name (self, lp_registry_entry_get_name (entry), error))
+    return FALSE;
+
+  for (guint i = 0; aliases[i] != NULL; i++)
+    if (!check_name (self, aliases[i], error))
+      return FALSE;
+
+  return TRUE;
 }
 
 static gboolean
@@ -311,7 +346,7 @@ check_entry (LpRegistry       *self,
   LpRegistryPrivate *priv = get_private (self);
   GType gtype = lp_registry_entry_get_gtype (entry);
 
-  if (!check_name (self, lp_registry_entry_get_name (entry), error))
+  if (!check_names (self, entry, error))
     return FALSE;
   if (gtype == G_TYPE_NONE)
     return TRUE;
@@ -333,11 +368,51 @@ check_entry (LpRegistry       *self,
   return TRUE;
 }
 
-/* Adds or replaces a broken entry; -1 when a good one of that name and rank is there. The lock is held. */
+static gboolean
+answers_to (LpRegistryEntry *entry,
+            const char      *name)
+{
+  return g_str_equal (lp_registry_entry_get_name (entry), name) || _lp_registry_entry_matches (entry, name);
+}
+
+/* A usable entry of another name that answers to a name or an alias of @entry already, and to which. The lock is held. */
+static LpRegistryEntry *
+find_taken (LpRegistryPrivate  *priv,
+            LpRegistryEntry    *entry,
+            char              **taken)
+{
+  const char *name = lp_registry_entry_get_name (entry);
+  g_auto (GStrv) aliases = lp_registry_entry_dup_aliases (entry);
+
+  for (guint i = 0; i < priv->entries->len; i++)
+    {
+      LpRegistryEntry *other = g_ptr_array_index (priv->entries, i);
+
+      if (lp_registry_entry_get_problem (other) != NULL || g_str_equal (lp_registry_entry_get_name (other), name))
+        continue;
+
+      if (answers_to (other, name))
+        {
+          *taken = g_strdup (name);
+          return other;
+        }
+      for (guint j = 0; aliases[j] != NULL; j++)
+        if (answers_to (other, aliases[j]))
+          {
+            *taken = g_strdup (aliases[j]);
+            return other;
+          }
+    }
+
+  return NULL;
+}
+
+/* Adds or replaces a broken entry; -1 when a good one of that name is there that goes first, and its @rank. The lock is held. */
 static int
 insert (LpRegistryPrivate *priv,
         LpRegistryEntry   *entry,
-        gboolean          *replaced)
+        gboolean          *replaced,
+        int               *rank)
 {
   for (guint i = 0; i < priv->entries->len; i++)
     {
@@ -354,8 +429,11 @@ insert (LpRegistryPrivate *priv,
           return i;
         }
       if (lp_registry_entry_get_problem (entry) == NULL &&
-          lp_registry_entry_get_rank (other) == lp_registry_entry_get_rank (entry))
-        return -1;
+          lp_registry_entry_get_rank (other) >= lp_registry_entry_get_rank (entry))
+        {
+          *rank = lp_registry_entry_get_rank (other);
+          return -1;
+        }
     }
 
   g_ptr_array_add (priv->entries, g_object_ref (entry));
@@ -370,10 +448,11 @@ insert (LpRegistryPrivate *priv,
  * @entry: an entry
  * @error: return location for an error
  *
- * Adds a name. A second entry of the same name must have another rank.
+ * Adds a name. A second entry of the same name must have a higher rank, and goes first then. No name or alias may be one of an entry of
+ * another name.
  *
- * Returns: %TRUE on success. Errors: %LP_ERROR_EXISTS, %LP_ERROR_ARGUMENT for a type that is abstract or not of the
- *   registry's kind
+ * Returns: %TRUE on success. Errors: %LP_ERROR_EXISTS for a name that is taken; %LP_ERROR_ARGUMENT for a type that is
+ *   abstract or not of the registry's kind, and for names that are empty or have spaces or control characters
  */
 gboolean
 lp_registry_add (LpRegistry       *self,
@@ -381,8 +460,12 @@ lp_registry_add (LpRegistry       *self,
                  GError          **error)
 {
   LpRegistryPrivate *priv;
+  LpRegistryEntry *owner = NULL;
+  g_autofree char *owner_name = NULL;
+  g_autofree char *taken = NULL;
   gboolean replaced = FALSE;
-  int position;
+  int position = -1;
+  int rank = 0;
 
   g_return_val_if_fail (LP_IS_REGISTRY (self), FALSE);
   g_return_val_if_fail (LP_IS_REGISTRY_ENTRY (entry), FALSE);
@@ -395,13 +478,24 @@ lp_registry_add (LpRegistry       *self,
     _lp_registry_entry_set_origin (entry, _lp_modules_get_current () ? _lp_modules_get_current () : "program");
 
   g_mutex_lock (&priv->lock);
-  position = insert (priv, entry, &replaced);
+  if (lp_registry_entry_get_problem (entry) == NULL)
+    owner = find_taken (priv, entry, &taken);
+  if (owner != NULL)
+    owner_name = g_strdup (lp_registry_entry_get_name (owner));
+  else
+    position = insert (priv, entry, &replaced, &rank);
   g_mutex_unlock (&priv->lock);
 
+  if (owner_name != NULL)
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_EXISTS, "“%s” is a name of the %s “%s” already; give “%s” another one", taken,
+                   priv->kind, owner_name, lp_registry_entry_get_name (entry));
+      return FALSE;
+    }
   if (position < 0)
     {
-      g_set_error (error, LP_ERROR, LP_ERROR_EXISTS, "There is a %s “%s” of rank %d already; remove it or give another rank",
-                   priv->kind, lp_registry_entry_get_name (entry), lp_registry_entry_get_rank (entry));
+      g_set_error (error, LP_ERROR, LP_ERROR_EXISTS, "There is a %s “%s” of rank %d already; take another name, remove it or give a higher rank",
+                   priv->kind, lp_registry_entry_get_name (entry), rank);
       return FALSE;
     }
   g_list_model_items_changed (G_LIST_MODEL (self), position, replaced ? 1 : 0, 1);

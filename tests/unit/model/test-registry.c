@@ -168,6 +168,59 @@ test_wrong_type (void)
   g_assert_error (error, LP_ERROR, LP_ERROR_ARGUMENT);
 }
 
+static void
+expect_refused (LpRegistry *registry,
+                const char *name,
+                const char *alias,
+                int         code)
+{
+  g_autoptr (LpRegistryEntry) entry = lp_registry_entry_new (name, LP_TYPE_RELU, NULL, NULL);
+  g_autoptr (GError) error = NULL;
+  guint n = g_list_model_get_n_items (G_LIST_MODEL (registry));
+
+  if (alias != NULL)
+    lp_registry_entry_add_alias (entry, alias);
+  g_assert_false (lp_registry_add (registry, entry, &error));
+  g_assert_error (error, LP_ERROR, code);
+  g_assert_true (g_utf8_validate (error->message, -1, NULL));
+  g_assert_cmpuint (g_list_model_get_n_items (G_LIST_MODEL (registry)), ==, n);
+}
+
+static void
+test_names (void)
+{
+  static const char *const bad[] = { "", " ", "a b", "a\tb", "a\n", "\x7f", "a\xc2\xa0", "\xff\xfe" };
+  g_autoptr (LpRegistry) registry = new_registry ();
+
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      expect_refused (registry, bad[i], NULL, LP_ERROR_ARGUMENT);
+      expect_refused (registry, "good", bad[i], LP_ERROR_ARGUMENT);
+    }
+}
+
+/* A name is one entry's, or that of entries of the same canonical name. */
+static void
+test_taken_names (void)
+{
+  g_autoptr (LpRegistry) registry = new_registry ();
+  g_autoptr (LpRegistryEntry) first = lp_registry_entry_new ("first", LP_TYPE_RELU, NULL, NULL);
+  g_autoptr (LpRegistryEntry) better = lp_registry_entry_new ("first", LP_TYPE_GELU, NULL, NULL);
+
+  lp_registry_entry_add_alias (first, "nick");
+  g_assert_true (lp_registry_add (registry, first, NULL));
+  expect_refused (registry, "nick", NULL, LP_ERROR_EXISTS);
+  expect_refused (registry, "second", "nick", LP_ERROR_EXISTS);
+  expect_refused (registry, "second", "first", LP_ERROR_EXISTS);
+
+  lp_registry_entry_add_alias (better, "nick");
+  lp_registry_entry_set_rank (better, 1);
+  g_assert_true (lp_registry_add (registry, better, NULL));
+
+  /* nobody would ever reach it */
+  expect_refused (registry, "first", NULL, LP_ERROR_EXISTS);
+}
+
 typedef struct
 {
   gboolean fail;
@@ -241,6 +294,8 @@ main (int   argc,
   g_test_add_func ("/registry/edit-distance", test_edit_distance);
   g_test_add_func ("/registry/rank", test_rank);
   g_test_add_func ("/registry/wrong-type", test_wrong_type);
+  g_test_add_func ("/registry/names", test_names);
+  g_test_add_func ("/registry/taken-names", test_taken_names);
   g_test_add_func ("/registry/factory", test_factory);
 
   return g_test_run ();
