@@ -376,7 +376,7 @@ lp_model_configure_optimizers (LpModel *self,
     {
       g_set_error (error, LP_ERROR, LP_ERROR_SUBCLASS,
                    "%s.configure_optimizers returned %s; it must return an LpOptimizer or an LpOptimizerConfig (an empty one "
-                   "to train nothing)", G_OBJECT_TYPE_NAME (self), result != NULL ? "something else" : "nothing");
+                   "to train nothing)", G_OBJECT_TYPE_NAME (self), result != NULL ? G_OBJECT_TYPE_NAME (result) : "nothing");
       return NULL;
     }
   if (local == NULL)

@@ -354,7 +354,9 @@ configure_optimizers (LpTrainer  *self,
     }
   if (run->optimizers->len > 1 && lp_model_get_automatic_optimization (run->model))
     {
-      g_set_error (error, LP_ERROR, LP_ERROR_CONFLICT, "%s has %u optimizers; more than one takes manual optimization",
+      g_set_error (error, LP_ERROR, LP_ERROR_CONFLICT,
+                   "%s has %u optimizers; more than one takes manual optimization: set the model's automatic_optimization to "
+                   "false, and call its manual_backward and optimizer_step in training_step",
                    G_OBJECT_TYPE_NAME (run->model), run->optimizers->len);
       return FALSE;
     }

@@ -1,5 +1,7 @@
 """The contract of contract.txt, kept by subclasses in Python."""
 
+import contextlib
+import io
 import re
 import sys
 
@@ -8,6 +10,7 @@ import gi
 gi.require_version('Lp', '1')
 from gi.repository import Gio, GLib, GObject, Lp  # noqa: E402
 
+import contract_exceptions  # noqa: E402
 import contract_family  # noqa: E402
 from contract_util import Net, QUIET, Watch, a_loader, expect_error, fit, subclass  # noqa: E402
 
@@ -166,7 +169,7 @@ def check_nonsense(name, what):
         return NONSENSE[what]()
 
     plugin = plugin_with(name, override)
-    expect_error(Lp.Error.SUBCLASS, INVOKE[name], plugin, mentions=GObject.type_name(plugin))
+    expect_error(Lp.Error.SUBCLASS, INVOKE[name], plugin, mentions=type(plugin).__name__)
 
 
 def check_fallback(name):
@@ -179,8 +182,11 @@ def check_exception(name):
     def override(self, *args):
         raise KeyError('an ordinary exception')
 
-    plugin = plugin_with(name, override)
-    expect_error(Lp.Error.SUBCLASS, INVOKE[name], plugin, mentions=GObject.type_name(plugin))
+    plugin = make_plugin_then(name, override)
+    with contextlib.redirect_stderr(io.StringIO()) as shown:
+        expect_error(Lp.Error.SUBCLASS, INVOKE[name], plugin,
+                     mentions=f"{type(plugin).__name__}.{name}: KeyError: 'an ordinary exception'")
+    assert shown.getvalue().count('Traceback') == 1, shown.getvalue()
 
 
 # Construction
@@ -634,6 +640,7 @@ CHECKS = {
     'construct': lambda what: look_up('construct', what)(), 'registry': lambda what: look_up('registry', what)(),
     'trainer': lambda what: look_up('trainer', what)(), 'subclass': lambda what: look_up('subclass', what)(),
     'family': lambda what: getattr(contract_family, what)(),
+    'python': lambda what: getattr(contract_exceptions, what.replace('-', '_'))(),
 }
 PLUGIN_CHECKS = ('override', 'error', 'broken', 'nonsense', 'fallback', 'exception')
 

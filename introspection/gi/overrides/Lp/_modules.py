@@ -3,7 +3,7 @@
 from gi.repository import GLib
 
 from ._base import *
-from ._base import _export, _object_init
+from ._base import Lp, _dtype, _export, _object_init
 
 
 
@@ -226,6 +226,18 @@ def _batches(self):
     self._next_epoch += 1
     while (batch := self.next()) is not None:
         yield batch
+
+
+@_export
+def load_csv(path, has_header=False, dtype=None):
+    """A tensor [rows, columns] of a file of numbers between commas; without a dtype, of the default one."""
+    return Lp.load_csv(path, has_header, _dtype(dtype))
+
+
+@_export
+def load_csv_columns(path, dtype=None):
+    """A batch of the columns of a file whose first line names them."""
+    return Lp.load_csv_columns(path, _dtype(dtype))
 
 
 DataLoader.__iter__ = _batches

@@ -7,6 +7,7 @@ from ._base import *
 from ._base import _export, _object_init
 from ._modules import _variant
 from ._tensors import _choice
+from ._vfuncs import guard
 
 
 
@@ -47,16 +48,31 @@ def _init_at_the_end(constructor):
     return __init__
 
 
+_guard_subclass = PrecisionPlugin.__init_subclass__.__func__
+
+
 def _plugin_subclass(cls, **kwargs):
+    _guard_subclass(cls, **kwargs)
     if '__init__' in cls.__dict__:
         cls.__init__ = _init_at_the_end(cls.__init__)
 
 
+# What Lightning has, or a user may expect, and what there is instead.
+_INSTEAD = {
+    'amp_backend': "is what the precision plugin says: give precision a name, such as 'apex-O2', or a plugin",
+    'amp_level': "is what the precision plugin says: give precision a name, such as 'apex-O2', or a plugin",
+    'plugins': 'is for precision only: give precision the plugin, as in precision=Lp.MixedPrecisionPlugin("16-mixed")',
+    'accelerator': 'is no setting: a run is on one device, Lp.Device.get_default(); a strategy may choose another',
+    'devices': 'is no setting: a run is on one device, Lp.Device.get_default(); a strategy may choose another',
+    'num_nodes': 'is no setting: a run is on one device, in one process',
+}
+
+
 def _request(precision, properties):
     """Turn `precision` into the property that it is: a name or a plugin."""
-    for name in ('amp_backend', 'amp_level'):
+    for name in _INSTEAD:
         if name in properties:
-            raise TypeError(f"{name} is what the precision plugin says: give precision a name, such as 'apex-O2', or a plugin")
+            raise TypeError(f'{name} {_INSTEAD[name]}')
     if precision is None:
         return
     key = 'precision_plugin' if isinstance(precision, PrecisionPlugin) else 'precision_request'
@@ -92,11 +108,27 @@ def _scaler_init(self, **properties):
     self.check()
 
 
+def _save_checkpoint(self, path, weights_only=False):
+    """Write a checkpoint: of all that a run needs to go on, or of the weights only."""
+    return _save_all(self, path, weights_only)
+
+
+def _fabric_setup(self, module, *optimizers):
+    """Set a module up, and optimizers of its parameters; returns what was given."""
+    self.setup_module(module)
+    for optimizer in optimizers:
+        self.setup_optimizer(optimizer)
+    return (module, *optimizers) if optimizers else module
+
+
+_save_all = Trainer.save_checkpoint
 PrecisionPlugin.__init__ = _plugin_init
 PrecisionPlugin.__init_subclass__ = classmethod(_plugin_subclass)
 Trainer.__init__ = _trainer_init
 Fabric.__init__ = _fabric_init
+Fabric.setup = _fabric_setup
 GradScaler.__init__ = _scaler_init
+Trainer.save_checkpoint = _save_checkpoint
 Trainer.callback_metrics = property(lambda self: self.dup_callback_metrics().unpack())
 Trainer.logged_metrics = property(lambda self: self.dup_logged_metrics().unpack())
 Trainer.callbacks = property(lambda self: self.dup_callbacks())
@@ -121,8 +153,12 @@ def register_precision(name, maker=None, description=None, aliases=(), **values)
     if isinstance(maker, type):
         properties = _variant(values) if values else None
         entry = RegistryEntry.new(name, maker, properties, description)
+    elif callable(maker):
+        make = guard(maker, f'the maker of “{name}”')
+        entry = RegistryEntry.new_factory(name, description, lambda *args: make(*args[:2]))
     else:
-        entry = RegistryEntry.new_factory(name, description, lambda *args: maker(*args[:2]))
+        raise TypeError('the maker of a precision is a class of plugins, or a function of name and configuration that returns a plugin; '
+                        f'this is a {type(maker).__name__}')
     for alias in aliases:
         entry.add_alias(alias)
     PrecisionRegistry.get_default().add(entry)

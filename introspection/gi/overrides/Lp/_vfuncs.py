@@ -1,0 +1,170 @@
+"""Virtual functions in Python: what they raise and what of a wrong type they return becomes a GError.
+
+PyGObject by itself prints both and goes on with nothing, which for many functions of the library is a valid result.
+"""
+
+import functools
+import threading
+import traceback
+from typing import SupportsFloat
+
+from gi._gi import ObjectInfo, Repository, VFuncInfo
+from gi.repository import GLib, GObject
+
+from ._base import *
+from ._base import Lp
+
+# What a function promises, where its type says it badly.
+_PROMISES = {
+    'training_step': 'the loss as an Lp.Tensor, or None to skip the batch',
+    'configure_optimizers': 'an Lp.Optimizer, or an Lp.OptimizerConfig for several or for a schedule',
+}
+
+
+class _Raised(threading.local):
+    """The exception of an override on its way through C, while a trainer runs on this thread."""
+    n_runs = 0
+    error = None
+    message = ''
+
+
+_raised = _Raised()
+
+
+def _is_interrupt(error):
+    return error is not None and not isinstance(error, Exception)
+
+
+def _remember(error, message):
+    """Keep ERROR for the call that ran the trainer, or show it where there is none."""
+    if _raised.n_runs == 0:
+        if not isinstance(error, GLib.Error):
+            traceback.print_exception(type(error), error, error.__traceback__)
+        return
+    if _is_interrupt(_raised.error) or (error.__cause__ is not None and error.__cause__ is _raised.error):
+        return
+    if error.__cause__ is None:
+        error.__cause__ = _cause_of(message)
+    _raised.error, _raised.message = error, message
+
+
+def _cause_of(message):
+    """The exception that the GError with MESSAGE stands for."""
+    return _raised.error if _raised.error is not None and _raised.message in message else None
+
+
+def _as_error(where, error):
+    """The GError that stands for the exception ERROR."""
+    text = ''.join(traceback.format_exception_only(type(error), error)).strip()
+    message = f'{where}: {text}'.encode('utf-8', 'replace').decode()
+    _remember(error, message)
+    return new_error(Error.SUBCLASS, message)
+
+
+def _with_article(name):
+    return f'{"an" if name[0] in "aeiouAEIOU" else "a"} {name}'
+
+
+def guard(function, where, kinds=object, promise=''):
+    """FUNCTION, of which C hears what it raises, and what it returns that is none of KINDS."""
+    @functools.wraps(function)
+    def override(*args, **kwargs):
+        try:
+            result = function(*args, **kwargs)
+        except GLib.Error as error:
+            _remember(error, error.message)
+            raise
+        except BaseException as error:
+            raise _as_error(where, error) from error
+        if isinstance(result, kinds):
+            return result
+        raise new_error(Error.SUBCLASS, f'{where} returns {promise}; this gave {_with_article(type(result).__name__)}')
+
+    return override
+
+
+def _result(info):
+    """The types that a virtual function may return, and how to say so; of None C itself knows whether it may be."""
+    kind = info.get_return_type()
+    tag = kind.get_tag_as_string()
+    interface = kind.get_interface()
+    if info.get_name() == 'configure_optimizers':
+        return (Optimizer, OptimizerConfig, type(None)), _PROMISES['configure_optimizers']
+    if tag == 'array':
+        return (list, tuple, type(None)), 'a list'
+    if tag == 'gdouble':
+        return SupportsFloat, 'a number'
+    if interface is None or interface.get_namespace() not in ('Lp', 'GLib'):
+        return object, ''
+
+    name = f'an Lp.{interface.get_name()}' if interface.get_namespace() == 'Lp' else f'a GLib.{interface.get_name()}'
+    found = getattr(Lp if interface.get_namespace() == 'Lp' else GLib, interface.get_name())
+    if issubclass(found, GObject.GEnum):
+        return found, name
+    return (found, type(None)), _PROMISES.get(info.get_name(), name + (' or None' if info.may_return_null() else ''))
+
+
+def _find(cls, name):
+    for base in cls.__mro__:
+        found = base.__dict__.get(name)
+        if isinstance(found, VFuncInfo):
+            return found
+    return None
+
+
+def guard_overrides(cls):
+    """Guard what CLS overrides of the virtual functions that can fail, before PyGObject puts it in their place."""
+    if '__info__' in cls.__dict__:
+        return
+    for name, function in list(cls.__dict__.items()):
+        info = _find(cls, name) if name.startswith('do_') and callable(function) else None
+        if info is not None and info.can_throw_gerror():
+            setattr(cls, name, guard(function, f'{cls.__name__}.{info.get_name()}', *_result(info)))
+
+
+def _guard_subclasses(root):
+    def __init_subclass__(cls, **kwargs):
+        super(root, cls).__init_subclass__(**kwargs)
+        guard_overrides(cls)
+
+    root.__init_subclass__ = classmethod(__init_subclass__)
+
+
+for _info in Repository.get_default().get_infos('Lp'):
+    if isinstance(_info, ObjectInfo) and _info.get_parent().get_namespace() != 'Lp' and _info.get_vfuncs():
+        _guard_subclasses(getattr(Lp, _info.get_name()))
+
+
+def runs(owner, name):
+    """Let the method NAME of OWNER, which runs a trainer, raise what an override raised: as the cause of the GError,
+    and KeyboardInterrupt and the like as they are."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapper(*args, **kwargs):
+        outer = _raised.error, _raised.message
+        _raised.error, _raised.message = None, ''
+        _raised.n_runs += 1
+        failure, result = None, None
+        try:
+            result = original(*args, **kwargs)
+        except GLib.Error as error:
+            failure = error
+        finally:
+            _raised.n_runs -= 1
+            raised = _raised.error
+            cause = _cause_of(failure.message) if failure is not None else None
+            _raised.error, _raised.message = outer
+        if _is_interrupt(raised):
+            raise raised
+        if raised is not None and cause is None and not isinstance(raised, GLib.Error):
+            traceback.print_exception(type(raised), raised, raised.__traceback__)
+        if failure is not None:
+            raise failure from cause
+        return result
+
+    setattr(owner, name, wrapper)
+
+
+for _name in ('fit', 'validate', 'test', 'predict'):
+    runs(Trainer, _name)
