@@ -83,6 +83,7 @@ test_modules (void)
   g_assert_nonnull (strstr (lp_registry_entry_get_problem (find_entry (registry, "test-empty")),
                             "lp_module_precision_test_empty_register"));
   g_assert_nonnull (strstr (lp_registry_entry_get_problem (find_entry (registry, "test-failing")), "no such hardware"));
+  g_assert_nonnull (strstr (lp_registry_entry_get_problem (find_entry (registry, "test-taken")), "“bf16-mixed” already"));
 
   /* nothing is loaded twice */
   lp_registry_load_modules (registry);

@@ -65,8 +65,8 @@ def _with_article(name):
     return f'{"an" if name[0] in "aeiouAEIOU" else "a"} {name}'
 
 
-def guard(function, where, kinds=object, promise=''):
-    """FUNCTION, of which C hears what it raises, and what it returns that is none of KINDS."""
+def guard(function, where, kind=object, promise='', nullable=True):
+    """FUNCTION, of which C hears what it raises, and what it returns that is no KIND, nor None if NULLABLE."""
     @functools.wraps(function)
     def override(*args, **kwargs):
         try:
@@ -76,7 +76,7 @@ def guard(function, where, kinds=object, promise=''):
             raise
         except BaseException as error:
             raise _as_error(where, error) from error
-        if isinstance(result, kinds):
+        if isinstance(result, kind) or (result is None and nullable):
             return result
         raise new_error(Error.SUBCLASS, f'{where} returns {promise}; this gave {_with_article(type(result).__name__)}')
 
@@ -84,24 +84,22 @@ def guard(function, where, kinds=object, promise=''):
 
 
 def _result(info):
-    """The types that a virtual function may return, and how to say so; of None C itself knows whether it may be."""
-    kind = info.get_return_type()
-    tag = kind.get_tag_as_string()
-    interface = kind.get_interface()
+    """The type that a virtual function returns, how to say so, and whether None gets as far as C, which judges it."""
+    tag = info.get_return_type().get_tag_as_string()
+    interface = info.get_return_type().get_interface()
     if info.get_name() == 'configure_optimizers':
-        return (Optimizer, OptimizerConfig, type(None)), _PROMISES['configure_optimizers']
+        return (Optimizer, OptimizerConfig), _PROMISES['configure_optimizers'], True
     if tag == 'array':
-        return (list, tuple, type(None)), 'a list'
+        return (list, tuple), 'a list', True
     if tag == 'gdouble':
-        return SupportsFloat, 'a number'
+        return SupportsFloat, 'a number', False
     if interface is None or interface.get_namespace() not in ('Lp', 'GLib'):
-        return object, ''
+        return object, '', True
 
-    name = f'an Lp.{interface.get_name()}' if interface.get_namespace() == 'Lp' else f'a GLib.{interface.get_name()}'
-    found = getattr(Lp if interface.get_namespace() == 'Lp' else GLib, interface.get_name())
-    if issubclass(found, GObject.GEnum):
-        return found, name
-    return (found, type(None)), _PROMISES.get(info.get_name(), name + (' or None' if info.may_return_null() else ''))
+    namespace, article = (Lp, 'an Lp') if interface.get_namespace() == 'Lp' else (GLib, 'a GLib')
+    found, name = getattr(namespace, interface.get_name()), f'{article}.{interface.get_name()}'
+    promise = _PROMISES.get(info.get_name(), name + (' or None' if info.may_return_null() else ''))
+    return found, promise, not issubclass(found, GObject.GEnum)
 
 
 def _find(cls, name):
