@@ -1,7 +1,14 @@
 #include <lp/core/lp-registry-private.h>
 
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
 #include <gmodule.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 
 #include <lp/core/lp-error.h>
 
@@ -92,6 +99,75 @@ get_symbol_name (const char *kind,
   return g_strdup_printf ("lp_module_%s_register", plain);
 }
 
+#ifdef __ELF__
+static gboolean
+ends_within (guint64 start,
+             guint64 size,
+             guint64 end)
+{
+  return start <= end && size <= end - start;
+}
+
+/* Whether what the header of an ELF file speaks of is there. The loader maps segments without asking, and who then reads behind
+ * the end of a file that is half copied gets SIGBUS. Files that are no ELF of this machine the loader refuses itself. */
+static gboolean
+is_whole (int     fd,
+          guint64 size)
+{
+  ElfW(Ehdr) header;
+  const unsigned char own_class = sizeof (gpointer) == 8 ? ELFCLASS64 : ELFCLASS32;
+
+  if (pread (fd, &header, sizeof header, 0) != (gssize) sizeof header)
+    return FALSE;
+  if (memcmp (header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != own_class || header.e_phentsize != sizeof (ElfW(Phdr)))
+    return TRUE;
+  if (!ends_within (header.e_phoff, (guint64) header.e_phnum * header.e_phentsize, size) ||
+      !ends_within (header.e_shoff, (guint64) header.e_shnum * header.e_shentsize, size))
+    return FALSE;
+
+  for (guint i = 0; i < header.e_phnum; i++)
+    {
+      ElfW(Phdr) segment;
+
+      if (pread (fd, &segment, sizeof segment, (off_t) (header.e_phoff + i * sizeof segment)) != (gssize) sizeof segment)
+        return FALSE;
+      if (segment.p_type == PT_LOAD && !ends_within (segment.p_offset, segment.p_filesz, size))
+        return FALSE;
+    }
+
+  return TRUE;
+}
+#endif
+
+static gboolean
+check_file (const char  *path,
+            GError     **error)
+{
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat info;
+
+  if (fd < 0)
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_IO, "it can't be read: %s", g_strerror (errno));
+      return FALSE;
+    }
+  if (fstat (fd, &info) != 0 || !S_ISREG (info.st_mode))
+    g_set_error (error, LP_ERROR, LP_ERROR_IO, "it is not a regular file");
+#ifdef __ELF__
+  else if (!is_whole (fd, (guint64) info.st_size))
+    g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "it is cut short, at %" G_GINT64_FORMAT " bytes: copy or build it again",
+                 (gint64) info.st_size);
+#endif
+  else
+    {
+      close (fd);
+      return TRUE;
+    }
+  close (fd);
+
+  return FALSE;
+}
+
 static gboolean
 open_module (LpRegistry  *registry,
              const char  *path,
@@ -99,11 +175,14 @@ open_module (LpRegistry  *registry,
              GError     **error)
 {
   g_autofree char *symbol_name = get_symbol_name (lp_registry_get_kind (registry), name);
-  GModule *module = g_module_open (path, G_MODULE_BIND_LOCAL);
+  GModule *module;
   gpointer symbol = NULL;
   gpointer outer;
   gboolean ok;
 
+  if (!check_file (path, error))
+    return FALSE;
+  module = g_module_open (path, G_MODULE_BIND_LOCAL);
   if (module == NULL)
     {
       g_set_error_literal (error, LP_ERROR, LP_ERROR_IO, g_module_error ());

@@ -1,7 +1,9 @@
+#include <math.h>
 #include <string.h>
 
 #include <lp/data/lp-csv.h>
 
+#include <lp/core/lp-dtype-private.h>
 #include <lp/core/lp-error.h>
 #include <lp/data/lp-data-private.h>
 
@@ -11,6 +13,7 @@
 typedef struct
 {
   const char *path;
+  LpDType    *dtype;       /* NULL: the default one */
   const char *cursor;
   const char *end;
   guint64     line;
@@ -61,9 +64,10 @@ unquote (const char *start,
   return g_strndup (start, end - start);
 }
 
-static void
-split_header (Table      *table,
-              const char *end)
+static gboolean
+split_header (Table       *table,
+              const char  *end,
+              GError     **error)
 {
   const char *start = table->cursor;
   gboolean quoted = FALSE;
@@ -75,20 +79,37 @@ split_header (Table      *table,
         quoted = !quoted;
       if (p == end || (*p == ',' && !quoted))
         {
-          char *name = unquote (start, p);
-
-          if (!g_utf8_validate (name, -1, NULL))
+          if (!g_utf8_validate_len (start, p - start, NULL))
             {
-              char *valid = g_utf8_make_valid (name, -1);
-
-              g_free (name);
-              name = valid;
+              _lp_set_format_error (error, table->path, "line %" G_GUINT64_FORMAT ", column %u: the name is not UTF-8", table->line,
+                                    table->names->len + 1);
+              return FALSE;
             }
-          g_ptr_array_add (table->names, name);
+          g_ptr_array_add (table->names, unquote (start, p));
           start = p + 1;
         }
     }
   table->n_columns = table->names->len;
+
+  return TRUE;
+}
+
+/* Numbers are read as doubles, of which the whole ones are exact up to 2^53. */
+static gboolean
+fits (LpDType *dtype,
+      double   value)
+{
+  static const struct { double low, high; } bounds[LP_N_SCALARS] = {
+    [LP_SCALAR_I64] = { -0x1p53, 0x1p53 }, [LP_SCALAR_I32] = { G_MININT32, G_MAXINT32 }, [LP_SCALAR_I16] = { G_MININT16, G_MAXINT16 },
+    [LP_SCALAR_I8] = { G_MININT8, G_MAXINT8 }, [LP_SCALAR_U8] = { 0, G_MAXUINT8 }, [LP_SCALAR_BOOL] = { -G_MAXDOUBLE, G_MAXDOUBLE },
+  };
+  const LpScalar scalar = dtype != NULL ? _lp_dtype_get_scalar (dtype) : LP_SCALAR_ENCODED;
+
+  if (bounds[scalar].high == 0)
+    return TRUE;
+  value = trunc (value);
+
+  return value >= bounds[scalar].low && value <= bounds[scalar].high;
 }
 
 static gboolean
@@ -112,6 +133,12 @@ parse_number (Table       *table,
 
       _lp_set_format_error (error, table->path, "line %" G_GUINT64_FORMAT ", column %u: '%s' is not a number",
                             table->line, column + 1, shown);
+      return FALSE;
+    }
+  if (!fits (table->dtype, value))
+    {
+      _lp_set_format_error (error, table->path, "line %" G_GUINT64_FORMAT ", column %u: %s has no place in %s%s", table->line, column + 1,
+                            text, lp_dtype_get_name (table->dtype), table->dtype == lp_dtype_i64 () && isfinite (value) ? ", read exactly up to 2^53" : "");
       return FALSE;
     }
 
@@ -173,7 +200,10 @@ parse_table (Table       *table,
 
       table->line++;
       if (end > table->cursor && has_header && table->names == NULL)
-        split_header (table, end);
+        {
+          if (!split_header (table, end, error))
+            return FALSE;
+        }
       else if (end > table->cursor && !parse_row (table, end, error))
         return FALSE;
       if (table->values->len > G_MAXUINT / sizeof (double) / 2)
@@ -200,7 +230,8 @@ parse_table (Table       *table,
  * @dtype: (nullable): the dtype of the result, or %NULL for the default
  * @error: return location for an error
  *
- * Reads a table of numbers, separated by commas, with a point in decimals. Empty lines are skipped.
+ * Reads a table of numbers, separated by commas, with a point in decimals. Empty lines are skipped. In dtypes of integers, fractions are
+ * cut off, and numbers that have no place there are errors; i64 takes numbers up to 2^53.
  *
  * Returns: (transfer full): a tensor `[rows, columns]`. Errors: %LP_ERROR_IO, %LP_ERROR_FORMAT with line and column,
  *   %LP_ERROR_MEMORY
@@ -211,7 +242,7 @@ lp_load_csv (const char  *path,
              LpDType     *dtype,
              GError     **error)
 {
-  g_auto (Table) table = { .path = path };
+  g_auto (Table) table = { .path = path, .dtype = dtype };
   g_autoptr (GBytes) bytes = NULL;
   gint64 dims[2];
 
@@ -242,7 +273,7 @@ lp_load_csv_columns (const char  *path,
                      LpDType     *dtype,
                      GError     **error)
 {
-  g_auto (Table) table = { .path = path };
+  g_auto (Table) table = { .path = path, .dtype = dtype };
   g_autoptr (GBytes) bytes = NULL;
   g_autoptr (LpBatch) result = NULL;
   g_autofree double *column = NULL;

@@ -340,6 +340,26 @@ lookup_metadata (Reader     *reader,
   return json_object_get_string_member (json_node_get_object (node), name);
 }
 
+static LpDType *
+lookup_dtype (Reader      *reader,
+              Entry       *entry,
+              const char  *name,
+              GError     **error)
+{
+  GError *local = NULL;
+  LpDType *dtype = lp_dtype_lookup (name, &local);
+
+  if (dtype != NULL)
+    return dtype;
+
+  g_set_error (error, local->domain, local->code,
+               "%s: tensor '%s': %s. A dtype of a program's own has to be in the LpDTypeRegistry before the file is read",
+               reader->path, entry->name, local->message);
+  g_error_free (local);
+
+  return NULL;
+}
+
 /* Puts back the dtype and shape of a tensor that was stored as plain bytes. */
 static gboolean
 restore_encoded (Reader  *reader,
@@ -367,7 +387,7 @@ restore_encoded (Reader  *reader,
     }
 
   g_clear_object (&entry->dtype);
-  entry->dtype = lp_dtype_lookup (json_node_get_string (dtype), error);
+  entry->dtype = lookup_dtype (reader, entry, json_node_get_string (dtype), error);
 
   return entry->dtype != NULL &&
          read_shape (reader->path, entry->name, json_object_get_member (object, "shape"), entry, error);

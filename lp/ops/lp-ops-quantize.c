@@ -27,7 +27,7 @@ _lp_tensor_quantize (LpTensor  *self,
                    lp_dtype_get_name (dtype));
       return NULL;
     }
-  if (!(scale > 0) || (float) scale > G_MAXFLOAT)
+  if (!((float) scale > 0) || (float) scale > G_MAXFLOAT)
     {
       g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "quantize: a scale is above 0 and finite, not %g", scale);
       return NULL;

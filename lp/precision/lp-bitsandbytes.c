@@ -3,12 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-#include <json-glib/json-glib.h>
-
 #include <lp/core/lp-blockwise-dtype.h>
 #include <lp/core/lp-codec-private.h>
 #include <lp/core/lp-dtype-registry.h>
 #include <lp/core/lp-error.h>
+#include <lp/data/lp-json-private.h>
 #include <lp/tensor/lp-tensor-private.h>
 
 /* Weights in 4 bits under the names that bitsandbytes gives their parts in safetensors files. An encoded tensor of LP is the same parts one
@@ -16,6 +15,7 @@
 
 #define STATE_INFIX ".quant_state.bitsandbytes__"
 #define NESTED_BLOCK 256
+#define MAX_DEPTH    4
 
 static gint64
 padded (gint64 bytes)
@@ -27,7 +27,7 @@ static gint64
 blocks (gint64 n,
         gint64 block)
 {
-  return (n + block - 1) / block;
+  return n / block + (n % block != 0);
 }
 
 static gboolean
@@ -243,44 +243,101 @@ read_dims (JsonObject *object,
   return TRUE;
 }
 
+/* The names of PyTorch's dtypes that bitsandbytes puts there. */
+static gboolean
+is_dtype (JsonObject        *object,
+          const char        *member,
+          const char *const *known)
+{
+  JsonNode *node = json_object_get_member (object, member);
+
+  return node != NULL && JSON_NODE_HOLDS_VALUE (node) && json_node_get_value_type (node) == G_TYPE_STRING
+         && g_strv_contains (known, json_node_get_string (node));
+}
+
+/* What is subtracted before absmax is quantized is a mean of maxima. */
+static gboolean
+read_offset (JsonObject *object,
+             float      *offset)
+{
+  JsonNode *node = json_object_get_member (object, "nested_offset");
+  GType type = node != NULL && JSON_NODE_HOLDS_VALUE (node) ? json_node_get_value_type (node) : G_TYPE_NONE;
+
+  if (type != G_TYPE_DOUBLE && type != G_TYPE_INT64)
+    return FALSE;
+  *offset = (float) json_node_get_double (node);
+
+  return *offset >= 0 && isfinite (*offset);
+}
+
+static gboolean
+read_nested (JsonObject  *object,
+             Packed      *packed,
+             GError     **error)
+{
+  static const char *const known[] = { "float32", NULL };
+  gint64 block;
+
+  packed->nested = json_object_has_member (object, "nested_blocksize");
+  if (!packed->nested)
+    return TRUE;
+  if (!read_int (object, "nested_blocksize", NESTED_BLOCK, NESTED_BLOCK, &block))
+    return fail (packed->name, "its nested_blocksize is not 256", error);
+  if (!is_dtype (object, "nested_dtype", known))
+    return fail (packed->name, "its nested_dtype is not float32", error);
+  if (!read_offset (object, &packed->offset))
+    return fail (packed->name, "its nested_offset is not a finite number from 0 on", error);
+
+  return TRUE;
+}
+
+static JsonParser *
+parse_description (LpTensor  *tensor,
+                   Packed    *packed,
+                   GError   **error)
+{
+  g_autoptr (GBytes) bytes = lp_tensor_dup_bytes (tensor, error);
+  g_autofree char *where = g_strdup_printf ("The packed weight “%s” is broken: its quant_state", packed->name);
+  gsize size;
+  const char *text;
+
+  if (bytes == NULL)
+    return NULL;
+  if (lp_tensor_get_dtype (tensor) != lp_dtype_u8 ())
+    {
+      fail (packed->name, "its quant_state is not in u8", error);
+      return NULL;
+    }
+  text = g_bytes_get_data (bytes, &size);
+
+  return _lp_json_parse (size > 0 ? text : "", size, MAX_DEPTH, where, error);
+}
+
 static gboolean
 read_description (LpTensor  *tensor,
                   Packed    *packed,
                   GError   **error)
 {
-  g_autoptr (GBytes) bytes = lp_tensor_dup_bytes (tensor, error);
-  g_autoptr (JsonParser) parser = json_parser_new ();
-  JsonNode *root, *type, *offset;
+  static const char *const known[] = { "float32", "float16", "bfloat16", NULL };
+  g_autoptr (JsonParser) parser = parse_description (tensor, packed, error);
+  JsonNode *type;
   JsonObject *object;
-  gint64 nested_block;
 
-  if (bytes == NULL)
+  if (parser == NULL)
     return FALSE;
-  if (lp_tensor_get_dtype (tensor) != lp_dtype_u8 ()
-      || !json_parser_load_from_data (parser, g_bytes_get_data (bytes, NULL), (gssize) g_bytes_get_size (bytes), NULL))
-    return fail (packed->name, "its state is no JSON", error);
-  root = json_parser_get_root (parser);
-  if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root))
-    return fail (packed->name, "its state is no JSON object", error);
-  object = json_node_get_object (root);
+  object = json_node_get_object (json_parser_get_root (parser));
   type = json_object_get_member (object, "quant_type");
   if (type == NULL || !JSON_NODE_HOLDS_VALUE (type) || find_code (json_node_get_string (type)) == NULL)
     return fail (packed->name, "its quant_type is neither nf4 nor fp4", error);
   g_strlcpy (packed->code, json_node_get_string (type), sizeof packed->code);
   if (!read_int (object, "blocksize", 32, 4096, &packed->block) || (packed->block & (packed->block - 1)) != 0)
     return fail (packed->name, "its blocksize is none of 32, 64, … 4096", error);
+  if (!is_dtype (object, "dtype", known))
+    return fail (packed->name, "its dtype is none of float32, float16 and bfloat16", error);
   if (!read_dims (object, packed))
-    return fail (packed->name, "its shape is none", error);
+    return fail (packed->name, "its shape is not a list of at most 8 whole numbers from 1 on", error);
 
-  packed->nested = json_object_has_member (object, "nested_blocksize");
-  if (!packed->nested)
-    return TRUE;
-  offset = json_object_get_member (object, "nested_offset");
-  if (!read_int (object, "nested_blocksize", NESTED_BLOCK, NESTED_BLOCK, &nested_block) || offset == NULL || !JSON_NODE_HOLDS_VALUE (offset))
-    return fail (packed->name, "its nested_blocksize is not 256, or it has no nested_offset", error);
-  packed->offset = (float) json_node_get_double (offset);
-
-  return TRUE;
+  return read_nested (object, packed, error);
 }
 
 /* Part @suffix of a weight as @n elements of @dtype, appended. */
@@ -300,14 +357,43 @@ append_part (LpTensorDict  *state,
 
   if (tensor == NULL || lp_tensor_get_dtype (tensor) != dtype || lp_tensor_get_n_elements (tensor) != n)
     {
-      problem = g_strdup_printf ("it has no %s of %" G_GINT64_FORMAT " elements in %s", suffix[0] != '\0' ? suffix + 1 : "codes", n,
-                                 lp_dtype_get_name (dtype));
+      problem = g_strdup_printf ("its shape and blocksize ask for %s of %" G_GINT64_FORMAT " elements in %s, and there are %s",
+                                 suffix[0] != '\0' ? suffix + 1 : "codes", n, lp_dtype_get_name (dtype), tensor != NULL ? "others" : "none");
       return fail (packed->name, problem, error);
     }
   bytes = lp_tensor_dup_bytes (tensor, error);
   if (bytes == NULL)
     return FALSE;
   g_byte_array_append (data, g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
+
+  return TRUE;
+}
+
+/* Part @suffix as append_part() does it: maxima, which are finite and not below 0. */
+static gboolean
+append_maxima (LpTensorDict  *state,
+               Packed        *packed,
+               const char    *suffix,
+               gint64         n,
+               GByteArray    *data,
+               GError       **error)
+{
+  const guint start = data->len;
+  g_autofree char *problem = NULL;
+
+  if (!append_part (state, packed, suffix, lp_dtype_f32 (), n, data, error))
+    return FALSE;
+  for (gint64 i = 0; i < n; i++)
+    {
+      float value;
+
+      memcpy (&value, data->data + start + i * (gint64) sizeof value, sizeof value);
+      if (value >= 0 && isfinite (value))
+        continue;
+      problem = g_strdup_printf ("element %" G_GINT64_FORMAT " of its %s is %g, and a maximum is finite and at least 0", i, suffix + 1,
+                                 (double) value);
+      return fail (packed->name, problem, error);
+    }
 
   return TRUE;
 }
@@ -331,7 +417,11 @@ check_map (LpTensorDict  *state,
 
       memcpy (&value, data->data + i * (gint64) sizeof value, sizeof value);
       if (!(fabsf (value - values[i]) <= 1e-6f))
-        return fail (packed->name, "it has a map of other values", error);
+        {
+          g_autofree char *problem = g_strdup_printf ("its %s has other values than those of %s", suffix + 1, packed->code);
+
+          return fail (packed->name, problem, error);
+        }
     }
 
   return TRUE;
@@ -374,14 +464,34 @@ unpack_tensor (LpTensorDict  *state,
   if (packed.nested)
     g_byte_array_append (data, (const guint8 *) &packed.offset, sizeof packed.offset);
   if (packed.nested
-        ? !append_part (state, &packed, ".nested_absmax", lp_dtype_f32 (), blocks (n_blocks, NESTED_BLOCK), data, error)
+        ? !append_maxima (state, &packed, ".nested_absmax", blocks (n_blocks, NESTED_BLOCK), data, error)
             || !check_map (state, &packed, ".nested_quant_map", _lp_dynamic_values, 256, error)
             || !append_part (state, &packed, ".absmax", lp_dtype_u8 (), n_blocks, data, error)
-        : !append_part (state, &packed, ".absmax", lp_dtype_f32 (), n_blocks, data, error))
+        : !append_maxima (state, &packed, ".absmax", n_blocks, data, error))
     return NULL;
   bytes = g_byte_array_free_to_bytes (g_steal_pointer (&data));
 
   return lp_tensor_new_from_bytes (bytes, packed.dims, packed.n_dims, dtype, error);
+}
+
+/* Codes that nothing describes are not numbers: they don't pass for a tensor in u8. */
+static gboolean
+check_described (LpTensorDict  *state,
+                 GPtrArray     *weights,
+                 const char    *name,
+                 GError       **error)
+{
+  g_autofree char *weight = NULL;
+  g_autofree char *absmax = NULL;
+
+  if (!g_str_has_suffix (name, ".quant_map"))
+    return TRUE;
+  weight = g_strndup (name, strlen (name) - strlen (".quant_map"));
+  absmax = g_strconcat (weight, ".absmax", NULL);
+  if (lp_tensor_dict_lookup (state, absmax) == NULL || g_ptr_array_find_with_equal_func (weights, weight, g_str_equal, NULL))
+    return TRUE;
+
+  return fail (weight, "it has absmax and quant_map, but no quant_state", error);
 }
 
 /* Whether @name is that of a part of one of @weights. */
@@ -413,7 +523,8 @@ is_part (GPtrArray  *weights,
  * Puts the parts of weights that bitsandbytes packed in 4 bits together again, as [func@bitsandbytes_pack] takes them apart. Other tensors stay
  * as they are. The weights become tensors in `nf4`, `nf4-dq`, `fp4` or `fp4-dq`, with the block size of the file.
  *
- * Returns: (transfer full): the state. Errors: %LP_ERROR_FORMAT for parts that are missing or don't fit each other
+ * Returns: (transfer full): the state. Errors: %LP_ERROR_FORMAT, naming weight and part, for parts that are missing, don't
+ *   fit each other or hold what bitsandbytes never writes
  */
 LpTensorDict *
 lp_bitsandbytes_unpack (LpTensorDict  *state,
@@ -441,6 +552,9 @@ lp_bitsandbytes_unpack (LpTensorDict  *state,
         return NULL;
       lp_tensor_dict_set (result, name, weight);
     }
+  for (guint i = 0; names[i] != NULL; i++)
+    if (!check_described (state, weights, names[i], error))
+      return NULL;
   for (guint i = 0; names[i] != NULL; i++)
     if (strstr (names[i], STATE_INFIX) == NULL && !is_part (weights, names[i]))
       lp_tensor_dict_set (result, names[i], lp_tensor_dict_lookup (state, names[i]));

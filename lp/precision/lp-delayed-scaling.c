@@ -1,5 +1,6 @@
 #include <lp/precision/lp-delayed-scaling.h>
 
+#include <lp/precision/lp-fp8-scaling-private.h>
 #include <lp/tensor/lp-tensor-private.h>
 
 /**
@@ -128,7 +129,7 @@ lp_delayed_scaling_class_init (LpDelayedScalingClass *klass)
    *
    * How many maxima are kept per operand.
    */
-  properties[PROP_AMAX_HISTORY_LENGTH] = g_param_spec_uint ("amax-history-length", NULL, NULL, 1, 1 << 20, 1024, flags);
+  properties[PROP_AMAX_HISTORY_LENGTH] = g_param_spec_uint ("amax-history-length", NULL, NULL, 1, LP_FP8_MAX_HISTORY, 1024, flags);
 
   /**
    * LpDelayedScaling:amax-compute-algorithm: (getter get_amax_compute_algorithm)

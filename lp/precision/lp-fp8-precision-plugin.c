@@ -105,7 +105,7 @@ lp_fp8_precision_plugin_validate (LpPrecisionPlugin   *self,
     return FALSE;
 
   dtype = lp_fp8_recipe_get_dtype (recipe, LP_OPERAND_INPUT, error);
-  if (dtype == NULL)
+  if (dtype == NULL || !_lp_fp8_recipe_check (recipe, error))
     return FALSE;
   if (!g_str_equal (lp_dtype_get_name (dtype), "f8e5m2"))
     return TRUE;
@@ -312,55 +312,17 @@ lp_fp8_precision_plugin_backward (LpPrecisionPlugin  *self,
     return FALSE;
 
   for (guint i = 0; i < priv->scalings->len; i++)
-    _lp_fp8_scaling_update (g_ptr_array_index (priv->scalings, i));
+    if (!_lp_fp8_scaling_update (g_ptr_array_index (priv->scalings, i), error))
+      return FALSE;
 
   return TRUE;
 }
 
-/* One row per operand: what its scale is and what it was computed from. */
 static LpState *
 lp_fp8_precision_plugin_save_state (LpPrecisionPlugin  *self,
                                     GError            **error)
 {
-  LpFp8PrecisionPluginPrivate *priv = get_private (self);
-  LpState *state = lp_state_new ();
-  g_autoptr (GVariantBuilder) builder = g_variant_builder_new (G_VARIANT_TYPE ("a{s(du)}"));
-
-  for (guint i = 0; i < priv->scalings->len; i++)
-    {
-      LpFp8Scaling *scaling = g_ptr_array_index (priv->scalings, i);
-
-      g_variant_builder_add (builder, "{s(du)}", scaling->site, scaling->scale, scaling->n_waited);
-      if (scaling->history != NULL)
-        {
-          g_autofree char *name = g_strconcat ("amax-history.", scaling->site, NULL);
-          g_autoptr (LpTensor) copy = lp_tensor_copy (scaling->history, error);
-
-          if (copy == NULL)
-            {
-              g_object_unref (state);
-              return NULL;
-            }
-          lp_tensor_dict_set (lp_state_get_tensors (state), name, copy);
-        }
-    }
-  lp_state_set_value (state, "scales", g_variant_builder_end (builder));
-
-  return state;
-}
-
-/* As much of a saved history as there is room for. */
-static void
-load_history (LpFp8Scaling *self,
-              LpState      *state)
-{
-  g_autofree char *name = g_strconcat ("amax-history.", self->site, NULL);
-  LpTensor *saved = lp_tensor_dict_lookup (lp_state_get_tensors (state), name);
-  gint64 length = self->history->array.dims[0];
-
-  memset (self->history->array.data, 0, (gsize) length * sizeof (float));
-  if (saved != NULL && saved->array.scalar == LP_SCALAR_F32 && saved->array.n_dims == 1 && _lp_array_is_contiguous (&saved->array))
-    memcpy (self->history->array.data, saved->array.data, (gsize) MIN (length, saved->array.dims[0]) * sizeof (float));
+  return _lp_fp8_scalings_save (get_private (self)->scalings, error);
 }
 
 static gboolean
@@ -369,41 +331,8 @@ lp_fp8_precision_plugin_load_state (LpPrecisionPlugin  *self,
                                     GError            **error)
 {
   LpFp8PrecisionPluginPrivate *priv = get_private (self);
-  g_autoptr (GVariant) scales = lp_state_dup_value (state, "scales");
-  GVariantIter iter;
-  const char *site;
-  double scale;
-  guint n_waited;
 
-  if (scales == NULL || !g_variant_is_of_type (scales, G_VARIANT_TYPE ("a{s(du)}")))
-    {
-      g_set_error_literal (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE, "The saved state has no scales of fp8 operands");
-      return FALSE;
-    }
-
-  g_variant_iter_init (&iter, scales);
-  while (g_variant_iter_next (&iter, "{&s(du)}", &site, &scale, &n_waited))
-    {
-      LpFp8Scaling *scaling = g_hash_table_lookup (priv->by_site, site);
-
-      if (scaling == NULL)
-        {
-          g_warning ("The saved scale of “%s” is passed over: no layer of that name computes in fp8", site);
-          continue;
-        }
-      if (!(scale > 0) || scale > G_MAXFLOAT)
-        {
-          g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE, "The saved scale of “%s” is %g: a scale is above 0 and finite",
-                       site, scale);
-          return FALSE;
-        }
-      scaling->scale = scale;
-      scaling->n_waited = n_waited;
-      if (scaling->history != NULL)
-        load_history (scaling, state);
-    }
-
-  return TRUE;
+  return _lp_fp8_scalings_load (priv->scalings, priv->by_site, state, error);
 }
 
 static gboolean

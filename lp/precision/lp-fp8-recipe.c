@@ -5,6 +5,7 @@
 
 #include <lp/core/lp-dtype-registry.h>
 #include <lp/core/lp-error.h>
+#include <lp/precision/lp-fp8-scaling-private.h>
 #include <lp/tensor/lp-tensor-private.h>
 
 /**
@@ -13,7 +14,9 @@
  * How [class@Fp8PrecisionPlugin] scales the operands of products: a value object, which any number of plugins may share.
  *
  * An operand is multiplied by its scale and rounded to 8 bits, and the product is divided by the scales of both. The scale
- * brings the largest absolute value, *amax*, up to the largest number of the format, 2^margin below it. The formats are
+ * brings the largest absolute value, *amax*, up to the largest number of the format, 2^margin below it. What is above that, infinities
+ * too, becomes that number, as in the training recipes of others: that an operand holds infinities is told in a warning, once, since
+ * a loss can look sound all the same. NaN stays NaN. The formats are
  * E4M3 for inputs and weights and E5M2 for gradients, the hybrid of the OCP 8-bit Floating Point Specification 1.0 and of
  * Micikevicius et al., “FP8 Formats for Deep Learning”, 2022.
  *
@@ -193,7 +196,7 @@ lp_fp8_recipe_get_dtype (LpFp8Recipe    *self,
  *
  * Gets how many maxima are kept per operand.
  *
- * Returns: the number; 0 if each tensor is scaled by its own maximum
+ * Returns: the number, at most 2^20; 0 if each tensor is scaled by its own maximum
  */
 guint
 lp_fp8_recipe_get_history_length (LpFp8Recipe *self)
@@ -260,6 +263,21 @@ lp_fp8_recipe_compute_scale (LpFp8Recipe *self,
   g_return_val_if_fail (LP_IS_FP8_RECIPE (self), scale);
 
   return LP_FP8_RECIPE_GET_CLASS (self)->compute_scale (self, amax, largest, scale);
+}
+
+gboolean
+_lp_fp8_recipe_check (LpFp8Recipe  *self,
+                      GError      **error)
+{
+  const guint length = lp_fp8_recipe_get_history_length (self), interval = lp_fp8_recipe_get_interval (self);
+
+  if (length <= LP_FP8_MAX_HISTORY && interval <= G_MAXINT)
+    return TRUE;
+
+  g_set_error (error, LP_ERROR, LP_ERROR_SUBCLASS, "%s.%s gave %u, and at most %u makes sense: is it a negative number?",
+               G_OBJECT_TYPE_NAME (self), length > LP_FP8_MAX_HISTORY ? "get_history_length" : "get_interval",
+               length > LP_FP8_MAX_HISTORY ? length : interval, length > LP_FP8_MAX_HISTORY ? LP_FP8_MAX_HISTORY : (guint) G_MAXINT);
+  return FALSE;
 }
 
 /**

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include <lp/core/lp-error.h>
 #include <lp/ops/lp-ops-private.h>
 #include <lp/tensor/lp-tensor-private.h>
 
@@ -45,15 +46,17 @@ _lp_fp8_scaling_new (LpFp8Recipe    *recipe,
                      GError        **error)
 {
   LpFp8Scaling *self = g_new0 (LpFp8Scaling, 1);
-  gint64 length = lp_fp8_recipe_get_history_length (recipe);
+  gint64 length;
 
   self->site = g_strdup (site);
   g_weak_ref_init (&self->layer, layer);
   self->recipe = g_object_ref (recipe);
   self->scale = 1;
-  self->dtype = lp_fp8_recipe_get_dtype (recipe, role, error);
+  if (_lp_fp8_recipe_check (recipe, error))
+    self->dtype = lp_fp8_recipe_get_dtype (recipe, role, error);
   if (self->dtype != NULL && find_largest (self, error))
     {
+      length = lp_fp8_recipe_get_history_length (recipe);
       if (length == 0)
         return self;
       self->history = lp_tensor_zeros (&length, 1, lp_dtype_f32 (), NULL, error);
@@ -96,6 +99,36 @@ forget (LpFp8Scaling *self)
   g_clear_object (&self->quantized);
 }
 
+static gboolean
+change_scale (LpFp8Scaling  *self,
+              double         amax,
+              double         before,
+              GError       **error)
+{
+  const double scale = lp_fp8_recipe_compute_scale (self->recipe, amax, self->largest, before);
+
+  if (!((float) scale > 0) || isinf ((float) scale))
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_SUBCLASS, "%s.compute_scale gave %g for a maximum of %g of “%s”, and a scale is above 0 and finite",
+                   G_OBJECT_TYPE_NAME (self->recipe), scale, amax, self->site);
+      return FALSE;
+    }
+  self->scale = scale;
+
+  return TRUE;
+}
+
+/* In 8 bits an infinity is the largest number of the format, so that nothing behind it shows that it was there. */
+static void
+tell_infinity (LpFp8Scaling *self)
+{
+  if (self->told || !isinf (self->amax))
+    return;
+
+  self->told = TRUE;
+  g_warning ("The operand “%s” holds infinities, which fp8 turns into its largest number: losses can look sound that are not", self->site);
+}
+
 LpTensor *
 _lp_fp8_scaling_quantize (LpFp8Scaling  *self,
                           LpOperand     *operand,
@@ -115,11 +148,12 @@ _lp_fp8_scaling_quantize (LpFp8Scaling  *self,
 
   if (self->history == NULL)
     {
-      if (!_lp_tensor_absmax (tensor, &self->amax, error))
+      if (!_lp_tensor_absmax (tensor, &self->amax, error) || !change_scale (self, self->amax, 1, error))
         return NULL;
-      self->scale = lp_fp8_recipe_compute_scale (self->recipe, self->amax, self->largest, 1);
     }
   quantized = _lp_tensor_quantize (tensor, self->dtype, self->scale, &self->amax, error);
+  if (quantized != NULL)
+    tell_infinity (self);
   if (quantized == NULL || !record)
     return quantized;
 
@@ -131,29 +165,32 @@ _lp_fp8_scaling_quantize (LpFp8Scaling  *self,
   return quantized;
 }
 
-void
-_lp_fp8_scaling_update (LpFp8Scaling *self)
+gboolean
+_lp_fp8_scaling_update (LpFp8Scaling  *self,
+                        GError       **error)
 {
   const gboolean is_weight = self->source != NULL && lp_tensor_get_requires_grad (self->source);
   float *values;
 
   if (!self->ran)
-    return;
+    return TRUE;
 
   self->ran = FALSE;
   /* weights are kept as they are, with the scale they have, until they change */
   if (!is_weight)
     forget (self);
   if (self->history == NULL)
-    return;
+    return TRUE;
 
   if (++self->n_waited >= lp_fp8_recipe_get_interval (self->recipe))
     {
       self->n_waited = 0;
-      self->scale = lp_fp8_recipe_compute_scale (self->recipe, lp_fp8_recipe_reduce_history (self->recipe, self->history),
-                                                 self->largest, self->scale);
+      if (!change_scale (self, lp_fp8_recipe_reduce_history (self->recipe, self->history), self->scale, error))
+        return FALSE;
     }
   values = (float *) self->history->array.data;
   memmove (values + 1, values, (gsize) (self->history->array.dims[0] - 1) * sizeof (float));
   values[0] = 0;
+
+  return TRUE;
 }

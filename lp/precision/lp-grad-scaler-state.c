@@ -45,23 +45,28 @@ typedef struct
 } SavedScaler;
 
 static gboolean
-makes_sense (const SavedScaler *saved)
+fail (LpState     *state,
+      const char  *name,
+      const char  *wanted,
+      GError     **error)
 {
-  return (float) saved->scale > 0 && isfinite ((float) saved->scale) &&
-         saved->growth_factor > 1 && isfinite (saved->growth_factor) &&
-         saved->backoff_factor > 0 && saved->backoff_factor < 1 &&
-         saved->growth_interval >= 1 && saved->growth_interval <= G_MAXINT &&
-         saved->growth_tracker >= 0 && saved->growth_tracker < saved->growth_interval &&
-         saved->hysteresis >= 1 && saved->hysteresis <= G_MAXINT &&
-         saved->hysteresis_tracker >= 0 && saved->hysteresis_tracker <= saved->hysteresis &&
-         saved->min_scale >= 0 && saved->min_scale <= saved->max_scale &&
-         saved->n_skipped >= 0 && saved->n_skipped <= 0x1p53;
+  g_autoptr (GVariant) value = lp_state_dup_value (state, name);
+  g_autofree char *text = value != NULL ? g_variant_print (value, FALSE) : NULL;
+
+  if (text == NULL)
+    g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE, "The saved state of the gradient scaler has no “%s”, which is %s",
+                 name, wanted);
+  else
+    g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE,
+                 "The saved “%s” of the gradient scaler is %s, which is not %s", name, text, wanted);
+  return FALSE;
 }
 
 /* The first five are those of PyTorch's scaler; what others don't save stays as it is in @saved. */
 static gboolean
-read_state (LpState     *state,
-            SavedScaler *saved)
+read_numbers (LpState      *state,
+              SavedScaler  *saved,
+              GError      **error)
 {
   const struct { const char *name; double *value; gboolean required; } fields[] = {
     { "scale", &saved->scale, TRUE },
@@ -77,10 +82,44 @@ read_state (LpState     *state,
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (fields); i++)
-    if (!_lp_state_get_number (state, fields[i].name, fields[i].value) && fields[i].required)
-      return FALSE;
+    {
+      g_autoptr (GVariant) value = lp_state_dup_value (state, fields[i].name);
 
-  return makes_sense (saved);
+      if (value == NULL && !fields[i].required)
+        continue;
+      if (value == NULL || !_lp_variant_to_double (value, fields[i].value))
+        return fail (state, fields[i].name, "a number", error);
+    }
+
+  return TRUE;
+}
+
+static gboolean
+read_state (LpState      *state,
+            SavedScaler  *saved,
+            GError      **error)
+{
+  if (!read_numbers (state, saved, error))
+    return FALSE;
+
+  const struct { const char *name; gboolean ok; const char *wanted; } checks[] = {
+    { "scale", (float) saved->scale > 0 && isfinite ((float) saved->scale), "above 0 and finite in float32" },
+    { "growth_factor", saved->growth_factor > 1 && isfinite (saved->growth_factor), "above 1 and finite" },
+    { "backoff_factor", saved->backoff_factor > 0 && saved->backoff_factor < 1, "between 0 and 1" },
+    { "growth_interval", saved->growth_interval >= 1 && saved->growth_interval <= G_MAXINT, "at least 1" },
+    { "_growth_tracker", saved->growth_tracker >= 0 && saved->growth_tracker < saved->growth_interval,
+      "at least 0 and below growth_interval" },
+    { "hysteresis", saved->hysteresis >= 1 && saved->hysteresis <= G_MAXINT, "at least 1" },
+    { "hysteresis_tracker", saved->hysteresis_tracker >= 0 && saved->hysteresis_tracker <= saved->hysteresis, "from 0 to hysteresis" },
+    { "min_scale", saved->min_scale >= 0 && saved->min_scale <= saved->max_scale, "from 0 to max_scale" },
+    { "n_skipped", saved->n_skipped >= 0 && saved->n_skipped <= 0x1p53, "at least 0" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (checks); i++)
+    if (!checks[i].ok)
+      return fail (state, checks[i].name, checks[i].wanted, error);
+
+  return TRUE;
 }
 
 /**
@@ -91,7 +130,7 @@ read_state (LpState     *state,
  *
  * Takes saved state back. A scaler that is not enabled ignores it.
  *
- * Returns: %TRUE on success. Errors: %LP_PRECISION_ERROR_BAD_STATE for state that is empty or makes no sense
+ * Returns: %TRUE on success. Errors: %LP_PRECISION_ERROR_BAD_STATE naming what is missing or makes no sense
  */
 gboolean
 lp_grad_scaler_load_state (LpGradScaler  *self,
@@ -109,12 +148,8 @@ lp_grad_scaler_load_state (LpGradScaler  *self,
   saved.hysteresis = saved.hysteresis_tracker = self->hysteresis;
   saved.min_scale = self->min_scale;
   saved.max_scale = self->max_scale;
-  if (!read_state (state, &saved))
-    {
-      g_set_error_literal (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE,
-                           "The saved state of the gradient scaler is empty or makes no sense");
-      return FALSE;
-    }
+  if (!read_state (state, &saved, error))
+    return FALSE;
 
   self->growth_factor = saved.growth_factor;
   self->backoff_factor = saved.backoff_factor;

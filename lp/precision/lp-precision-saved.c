@@ -1,5 +1,7 @@
 #include <lp/precision/lp-precision-plugin-private.h>
 
+#include <math.h>
+
 #include <lp/core/lp-error.h>
 #include <lp/optim/lp-optimizer-private.h>
 
@@ -138,9 +140,20 @@ check_version (LpPrecisionPlugin  *self,
                LpState            *state,
                GError            **error)
 {
+  g_autoptr (GVariant) saved = lp_state_dup_value (state, KEY_VERSION);
+  g_autofree char *text = NULL;
   double version;
 
-  if (!_lp_state_get_number (state, KEY_VERSION, &version) || version <= lp_precision_plugin_get_state_version (self))
+  if (saved == NULL)
+    return TRUE;
+  if (!_lp_variant_to_double (saved, &version) || !(version >= 0) || version != floor (version))
+    {
+      text = g_variant_print (saved, FALSE);
+      g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE,
+                   "The saved “" KEY_VERSION "” is %s, and a version is a whole number from 0 on", text);
+      return FALSE;
+    }
+  if (version <= lp_precision_plugin_get_state_version (self))
     return TRUE;
 
   g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE,

@@ -211,6 +211,51 @@ test_csv (void)
   g_assert_nonnull (strstr (error->message, "line 1, column 1"));
 }
 
+/* What can't be kept is refused where it stands; what floats can hold stays. */
+static void
+test_csv_values (void)
+{
+  const struct { const char *text; gsize size; gboolean header; LpDType *dtype; const char *problem; } rows[] = {
+    { "a,b\n1,nan\n", 0, TRUE, lp_dtype_i64 (), "line 2, column 2: nan has no place in i64" },
+    { "1,2\n\n1e999,4\n", 0, FALSE, lp_dtype_i64 (), "line 3, column 1: 1e999 has no place in i64" },
+    { "1,-inf\n", 0, FALSE, lp_dtype_i32 (), "line 1, column 2: -inf has no place in i32" },
+    { "9223372036854775807\n", 0, FALSE, lp_dtype_i64 (), "exactly up to 2^53" },
+    { "256\n", 0, FALSE, lp_dtype_u8 (), "line 1, column 1: 256 has no place in u8" },
+    { "-1\n", 0, FALSE, lp_dtype_u8 (), "-1 has no place in u8" },
+    { "nan\n", 0, FALSE, lp_dtype_bool (), "nan has no place in bool" },
+    { "9007199254740992,-3.7,0,-0.5\n", 0, FALSE, lp_dtype_i64 (), NULL },
+    { "255.5\n-0.5\n", 0, FALSE, lp_dtype_u8 (), NULL },
+    { "nan,inf,1e999\n", 0, FALSE, NULL, NULL },
+    { "nan,inf\n", 0, FALSE, lp_dtype_f16 (), NULL },
+    { "a,\xff\xfe\x01\n", 0, TRUE, NULL, "line 1, column 2: the name is not UTF-8" },
+    { "\xff\xfe\0\x01", 4, TRUE, NULL, "line 1, column 1: the name is not UTF-8" },
+    { "a\0b,c\n1,2\n", 10, TRUE, NULL, "line 1, column 1: the name is not UTF-8" },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (LpTensor) tensor = NULL;
+      g_autoptr (LpBatch) columns = NULL;
+
+      write_file ("b.csv", rows[i].text, rows[i].size > 0 ? rows[i].size : strlen (rows[i].text));
+      tensor = lp_load_csv ("b.csv", rows[i].header, rows[i].dtype, &error);
+      g_assert_true ((tensor != NULL) == (rows[i].problem == NULL));
+      if (rows[i].problem == NULL)
+        continue;
+      g_assert_error (error, LP_ERROR, LP_ERROR_FORMAT);
+      g_test_message ("%s", error->message);
+      g_assert_nonnull (strstr (error->message, rows[i].problem));
+      g_clear_error (&error);
+      if (!rows[i].header)
+        continue;
+      columns = lp_load_csv_columns ("b.csv", rows[i].dtype, &error);
+      g_assert_null (columns);
+      g_assert_error (error, LP_ERROR, LP_ERROR_FORMAT);
+      g_assert_nonnull (strstr (error->message, rows[i].problem));
+    }
+}
+
 static void
 check_equal (LpTensor *a,
              LpTensor *b)
@@ -353,6 +398,7 @@ main (int   argc,
   g_test_add_func ("/data/batch", test_batch);
   g_test_add_func ("/data/idx", test_idx);
   g_test_add_func ("/data/csv", test_csv);
+  g_test_add_func ("/data/csv-values", test_csv_values);
   g_test_add_func ("/data/npy", test_npy);
   g_test_add_func ("/data/safetensors", test_safetensors);
   g_test_add_func ("/metrics", test_metrics);

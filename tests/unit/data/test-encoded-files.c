@@ -88,6 +88,9 @@ test_safetensors (void)
 
   g_assert_null (lp_load_safetensors ("a.safetensors", &error));
   g_assert_error (error, LP_ERROR, LP_ERROR_UNKNOWN);
+  g_assert_nonnull (strstr (error->message, "a.safetensors: tensor 'small.weight': "));
+  g_assert_nonnull (strstr (error->message, "“quarters”"));
+  g_assert_nonnull (strstr (error->message, "in the LpDTypeRegistry before"));
   g_clear_error (&error);
 
   values = g_variant_ref_sink (g_variant_new_parsed ("{'name': <'quarters'>, 'bits': <uint32 8>, 'block-size': <uint32 4>}"));

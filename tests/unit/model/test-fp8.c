@@ -40,6 +40,9 @@ struct _CountingRecipe
 
   guint       n_scales;
   const char *forward_dtype;
+  guint       history_length;
+  guint       interval;
+  double      factor;   /* of scales; 0: none */
 };
 
 G_DEFINE_FINAL_TYPE (CountingRecipe, counting_recipe, LP_TYPE_FP8_RECIPE)
@@ -50,9 +53,24 @@ counting_recipe_compute_scale (LpFp8Recipe *recipe,
                                double       largest,
                                double       scale)
 {
-  COUNTING_RECIPE (recipe)->n_scales++;
+  CountingRecipe *self = COUNTING_RECIPE (recipe);
 
-  return LP_FP8_RECIPE_CLASS (counting_recipe_parent_class)->compute_scale (recipe, amax, largest, scale);
+  self->n_scales++;
+  scale = LP_FP8_RECIPE_CLASS (counting_recipe_parent_class)->compute_scale (recipe, amax, largest, scale);
+
+  return self->factor != 0 ? self->factor * scale : scale;
+}
+
+static guint
+counting_recipe_get_history_length (LpFp8Recipe *recipe)
+{
+  return COUNTING_RECIPE (recipe)->history_length;
+}
+
+static guint
+counting_recipe_get_interval (LpFp8Recipe *recipe)
+{
+  return COUNTING_RECIPE (recipe)->interval;
 }
 
 static LpDType *
@@ -73,6 +91,8 @@ counting_recipe_class_init (CountingRecipeClass *klass)
 {
   LP_FP8_RECIPE_CLASS (klass)->compute_scale = counting_recipe_compute_scale;
   LP_FP8_RECIPE_CLASS (klass)->get_dtype = counting_recipe_get_dtype;
+  LP_FP8_RECIPE_CLASS (klass)->get_history_length = counting_recipe_get_history_length;
+  LP_FP8_RECIPE_CLASS (klass)->get_interval = counting_recipe_get_interval;
 }
 
 static void
@@ -183,6 +203,26 @@ run_golden_case (char **fields)
   tear_down (&setup);
 }
 
+/* Some of the golden maxima are infinite, which is told once per operand. */
+static void
+count_infinities (const char     *domain,
+                  GLogLevelFlags  level,
+                  const char     *message,
+                  gpointer        user_data)
+{
+  g_assert_nonnull (strstr (message, "holds infinities"));
+  ++*(guint *) user_data;
+}
+
+static gboolean
+is_fatal (const char     *domain,
+          GLogLevelFlags  level,
+          const char     *message,
+          gpointer        user_data)
+{
+  return FALSE;
+}
+
 /* 1,000 steps that a script made by the rules of Transformer Engine; see golden-fp8.py. */
 static void
 test_golden (void)
@@ -190,16 +230,22 @@ test_golden (void)
   g_autofree char *path = g_test_build_filename (G_TEST_DIST, "golden-fp8.txt", NULL);
   g_autofree char *text = NULL;
   g_auto (GStrv) cases = NULL;
+  guint handler, n_told = 0;
 
   g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
   cases = g_strsplit (g_strchomp (text), "\n", -1);
   g_assert_cmpuint (g_strv_length (cases), ==, 4);
+  g_test_log_set_fatal_handler (is_fatal, NULL);
+  handler = g_log_set_handler ("Lp", G_LOG_LEVEL_WARNING | G_LOG_FLAG_FATAL, count_infinities, &n_told);
   for (guint i = 0; cases[i] != NULL; i++)
     {
       g_auto (GStrv) fields = g_strsplit (cases[i], " ", -1);
 
       run_golden_case (fields);
     }
+  g_log_remove_handler ("Lp", handler);
+  g_test_log_set_fatal_handler (NULL, NULL);
+  g_assert_cmpuint (n_told, ==, 8);
 }
 
 static double
@@ -400,6 +446,205 @@ test_state (void)
   tear_down (&after);
 }
 
+static LpState *
+save (LpFp8PrecisionPlugin *plugin)
+{
+  GError *error = NULL;
+  LpState *state = lp_precision_plugin_save_state (LP_PRECISION_PLUGIN (plugin), &error);
+
+  g_assert_no_error (error);
+
+  return state;
+}
+
+static void
+set_history (LpState    *state,
+             const char *site,
+             gint64      rows,
+             gint64      columns,
+             double      value,
+             LpDType    *dtype)
+{
+  const gint64 dims[] = { rows, columns };
+  g_autofree char *name = g_strconcat ("amax-history.", site, NULL);
+  g_autoptr (LpTensor) history = lp_tensor_full (dims, columns > 0 ? 2 : 1, value, dtype, NULL, NULL);
+
+  lp_tensor_dict_set (lp_state_get_tensors (state), name, history);
+}
+
+/* What no run saves is an error that names it, and nothing of the state is taken. */
+static void
+test_bad_state (void)
+{
+  const struct { const char *scales, *site; gint64 columns; double value; LpDType *dtype; const char *problem; } rows[] = {
+    { "{':input': (-1.0, uint32 0)}", NULL, 0, 0, NULL, "scale of “:input” is -1" },
+    { "{':input': (nan, uint32 0)}", NULL, 0, 0, NULL, "scale of “:input” is nan" },
+    { "{':weight': (inf, uint32 0)}", NULL, 0, 0, NULL, "scale of “:weight” is inf" },
+    { "{':weight': (1e-300, uint32 0)}", NULL, 0, 0, NULL, "scale of “:weight” is 1e-300" },
+    { "{':weight': (1e300, uint32 0)}", NULL, 0, 0, NULL, "scale of “:weight” is 1e+300" },
+    { "'x'", NULL, 0, 0, NULL, "“scales”" },
+    { NULL, ":weight", 0, -5, lp_dtype_f32 (), "“amax-history.:weight” is -5" },
+    { NULL, ":weight", 0, -INFINITY, lp_dtype_f32 (), "“amax-history.:weight” is -inf" },
+    { NULL, ":input", 2, 1, lp_dtype_f32 (), "“amax-history.:input” is in f32, its number of axes 2" },
+    { NULL, ":input", 0, 1, lp_dtype_f16 (), "“amax-history.:input” is in f16" },
+    { NULL, ":grad-output", 0, 1, lp_dtype_f64 (), "“amax-history.:grad-output” is in f64" },
+  };
+  Setup setup = set_up (NULL, lp_linear_new (8, 16));
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (LpState) state = save (setup.plugin);
+      g_autoptr (GError) error = NULL;
+
+      lp_state_set_value (state, "scales",
+                          g_variant_new_parsed (rows[i].scales != NULL ? rows[i].scales
+                                                : "{':grad-output': (7.0, uint32 0), ':input': (7.0, 0), ':weight': (7.0, 0)}"));
+      if (rows[i].site != NULL)
+        set_history (state, rows[i].site, 1024, rows[i].columns, rows[i].value, rows[i].dtype);
+      g_assert_false (lp_precision_plugin_load_state (LP_PRECISION_PLUGIN (setup.plugin), state, &error));
+      g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);
+      g_test_message ("%s", error->message);
+      g_assert_nonnull (strstr (error->message, rows[i].problem));
+      g_assert_cmpfloat (lp_fp8_precision_plugin_get_scale (setup.plugin, ":input"), ==, 1);
+    }
+  tear_down (&setup);
+}
+
+static void
+check_warning (Setup      *setup,
+               LpState    *state,
+               const char *pattern)
+{
+  GError *error = NULL;
+
+  g_test_expect_message ("Lp", G_LOG_LEVEL_WARNING, pattern);
+  g_assert_true (lp_precision_plugin_load_state (LP_PRECISION_PLUGIN (setup->plugin), state, &error));
+  g_assert_no_error (error);
+  g_test_assert_expected_messages ();
+}
+
+/* What is missing, left over or of another recipe is told. */
+static void
+test_other_state (void)
+{
+  Setup setup = set_up (NULL, lp_linear_new (8, 16)), current = set_up (lp_current_scaling_new (0), lp_linear_new (8, 16));
+  g_autoptr (LpState) state = save (setup.plugin);
+  g_autoptr (LpState) none = save (current.plugin);
+  g_autoptr (LpState) after = NULL;
+  LpTensor *history;
+
+  set_history (state, ":input", 16, 0, 2.5, lp_dtype_f32 ());
+  check_warning (&setup, state, "*another length*“:input”");
+  after = save (setup.plugin);
+  history = lp_tensor_dict_lookup (lp_state_get_tensors (after), "amax-history.:input");
+  g_assert_cmpint (lp_tensor_get_dim (history, 0), ==, 1024);
+  g_assert_cmpfloat (((const float *) (gsize) lp_tensor_get_address (history))[15], ==, 2.5);
+  g_assert_cmpfloat (((const float *) (gsize) lp_tensor_get_address (history))[16], ==, 0);
+
+  set_history (state, ":input", 1024, 0, INFINITY, lp_dtype_f32 ());
+  check_warning (&setup, state, "*not finite*“:input”");
+  set_history (state, ":input", 1024, 0, 1, lp_dtype_f32 ());
+  set_history (state, "nolayer:x", 1024, 0, 1, lp_dtype_f32 ());
+  check_warning (&setup, state, "*tensors are passed over*“amax-history.nolayer:x”");
+  lp_tensor_dict_remove (lp_state_get_tensors (state), "amax-history.nolayer:x");
+  check_warning (&current, state, "*tensors are passed over*“amax-history.:input”*");
+  check_warning (&setup, none, "*no amax-history*“:input”*");
+  lp_tensor_dict_remove (lp_state_get_tensors (state), "amax-history.:weight");
+  check_warning (&setup, state, "*no amax-history*“:weight”");
+  lp_state_set_value (none, "scales", g_variant_new_parsed ("{':input': (7.0, uint32 0), ':weight': (7.0, 0)}"));
+  check_warning (&current, none, "*no scale*“:grad-output”");
+  lp_state_set_value (none, "scales", g_variant_new_parsed ("{':input': (7.0, uint32 0), ':weight': (7.0, 0), ':grad-output': (1, 0), 'x': (1, 0)}"));
+  check_warning (&current, none, "*no layer*“x”");
+
+  tear_down (&setup);
+  tear_down (&current);
+}
+
+/* Numbers that no subclass means. */
+static void
+test_recipe (void)
+{
+  static const struct { guint length, interval; const char *problem; } rows[] = {
+    { (guint) -5, 1, "CountingRecipe.get_history_length gave 4294967291" }, { 1u << 31, 1, "get_history_length gave 2147483648" },
+    { (1 << 20) + 1, 1, "get_history_length gave 1048577" }, { 16, (guint) -1, "get_interval gave 4294967295" },
+  };
+  static const double factors[] = { NAN, -1, 1e-320, INFINITY };
+  const guint lengths[] = { 0, 4 };
+  GError *error = NULL;
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (CountingRecipe) recipe = g_object_new (COUNTING_TYPE_RECIPE, NULL);
+
+      recipe->history_length = rows[i].length;
+      recipe->interval = rows[i].interval;
+      g_assert_null (lp_fp8_precision_plugin_new ("transformer-engine", LP_FP8_RECIPE (recipe), &error));
+      g_assert_error (error, LP_ERROR, LP_ERROR_SUBCLASS);
+      g_test_message ("%s", error->message);
+      g_assert_nonnull (strstr (error->message, rows[i].problem));
+      g_clear_error (&error);
+    }
+
+  for (gsize i = 0; i < G_N_ELEMENTS (factors) * G_N_ELEMENTS (lengths); i++)
+    {
+      g_autoptr (CountingRecipe) recipe = g_object_new (COUNTING_TYPE_RECIPE, NULL);
+      g_autoptr (LpTensor) input = new_random (4, 8, 1);
+      g_autoptr (LpTensor) output = NULL;
+      g_autoptr (LpTensor) loss = NULL;
+      Setup setup;
+
+      recipe->history_length = lengths[i % 2];
+      recipe->factor = factors[i / 2];
+      setup = set_up (LP_FP8_RECIPE (recipe), lp_linear_new (8, 16));
+      lp_fabric_begin_autocast (setup.fabric, NULL);
+      output = lp_module_forward (setup.layer, input, &error);
+      lp_fabric_end_autocast (setup.fabric);
+      if (output != NULL)
+        {
+          g_assert_cmpuint (recipe->history_length, ==, 4);
+          loss = lp_tensor_sum (output, NULL, 0, FALSE, NULL);
+          g_assert_false (lp_fabric_backward (setup.fabric, loss, &error));
+        }
+      g_assert_error (error, LP_ERROR, LP_ERROR_SUBCLASS);
+      g_test_message ("%s", error->message);
+      g_assert_nonnull (strstr (error->message, "CountingRecipe.compute_scale gave "));
+      g_clear_error (&error);
+      tear_down (&setup);
+    }
+}
+
+/* An infinity becomes the largest number, which is told once per operand; NaN stays NaN and needs no telling. */
+static void
+test_infinities (void)
+{
+  for (guint i = 0; i < 4; i++)
+    {
+      const double bad = i % 2 == 0 ? INFINITY : NAN;
+      Setup setup = set_up (i < 2 ? lp_current_scaling_new (0) : NULL, lp_linear_new (8, 16));
+      g_autoptr (LpTensor) input = lp_tensor_full ((gint64[]) { 4, 8 }, 2, bad, lp_dtype_bf16 (), NULL, NULL);
+      g_autoptr (LpTensor) grad = new_random (4, 16, 3);
+
+      for (guint step = 0; step < 2; step++)
+        {
+          g_autoptr (LpTensor) output = NULL;
+          g_autoptr (GError) error = NULL;
+
+          if (step == 0 && isinf (bad))
+            g_test_expect_message ("Lp", G_LOG_LEVEL_WARNING, "*“:input”*infinities*");
+          lp_grad_mode_push (FALSE);
+          output = lp_fabric_forward (setup.fabric, setup.layer, input, &error);
+          lp_grad_mode_pop ();
+          g_assert_no_error (error);
+          g_test_assert_expected_messages ();
+          g_assert_true (!isfinite (get (output, 0, 0)) == isnan (bad));
+        }
+      run_step (&setup, input, grad);
+      /* a maximum that is not finite never makes a scale */
+      g_assert_cmpfloat (lp_fp8_precision_plugin_get_scale (setup.plugin, ":input"), ==, 1);
+      tear_down (&setup);
+    }
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -412,6 +657,10 @@ main (int   argc,
   g_test_add_func ("/fp8/eligible", test_eligible);
   g_test_add_func ("/fp8/refusals", test_refusals);
   g_test_add_func ("/fp8/state", test_state);
+  g_test_add_func ("/fp8/bad-state", test_bad_state);
+  g_test_add_func ("/fp8/other-state", test_other_state);
+  g_test_add_func ("/fp8/recipe", test_recipe);
+  g_test_add_func ("/fp8/infinities", test_infinities);
 
   return g_test_run ();
 }

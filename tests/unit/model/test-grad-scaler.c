@@ -279,12 +279,43 @@ test_state (void)
 
   g_assert_false (lp_grad_scaler_load_state (restored, empty, &error));
   g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);
+  g_assert_nonnull (strstr (error->message, "“scale”"));
   g_clear_error (&error);
   lp_state_set_value (state, "scale", g_variant_new_double (-1));
   g_assert_false (lp_grad_scaler_load_state (restored, state, &error));
   g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);
   g_assert_cmpfloat (lp_grad_scaler_get_scale (restored), ==, 4);
   tear_down (&setup);
+}
+
+/* The message says which field it is and what it holds. */
+static void
+test_bad_state (void)
+{
+  static const struct { const char *name, *value, *shown; } rows[] = {
+    { "scale", "-1.0", "-1.0" }, { "scale", "nan", "nan" }, { "scale", "inf", "inf" }, { "scale", "0.0", "0.0" },
+    { "scale", "1e300", "1e+300" }, { "scale", "1e-300", "1e-300" }, { "scale", "'abc'", "'abc'" }, { "scale", "@ay []", "[]" },
+    { "growth_factor", "1.0", "1.0" }, { "growth_factor", "inf", "inf" }, { "backoff_factor", "nan", "nan" },
+    { "growth_interval", "int64 0", "0" }, { "_growth_tracker", "int64 -1", "-1" }, { "_growth_tracker", "int64 3", "3" },
+    { "_growth_tracker", "'x'", "'x'" }, { "hysteresis", "int64 0", "0" }, { "hysteresis_tracker", "int64 -77", "-77" },
+    { "min_scale", "inf", "inf" }, { "min_scale", "'y'", "'y'" }, { "max_scale", "true", "true" }, { "n_skipped", "int64 -5", "-5" },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new_full (8, 2, 0.5, 3, TRUE, NULL);
+      g_autoptr (LpState) state = lp_grad_scaler_save_state (scaler);
+      g_autofree char *field = g_strdup_printf ("“%s”", rows[i].name);
+      g_autoptr (GError) error = NULL;
+
+      lp_state_set_value (state, "max_scale", g_variant_new_double (65536));
+      lp_state_set_value (state, rows[i].name, g_variant_new_parsed (rows[i].value));
+      g_assert_false (lp_grad_scaler_load_state (scaler, state, &error));
+      g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);
+      g_test_message ("%s", error->message);
+      g_assert_nonnull (strstr (error->message, field));
+      g_assert_nonnull (strstr (error->message, rows[i].shown));
+    }
 }
 
 /* Sequences that a script made by the rules of PyTorch and apex; see golden-scaler.py. */
@@ -528,6 +559,7 @@ main (int   argc,
   g_test_add_func ("/grad-scaler/disabled", test_disabled);
   g_test_add_func ("/grad-scaler/bad-values", test_bad_values);
   g_test_add_func ("/grad-scaler/state", test_state);
+  g_test_add_func ("/grad-scaler/bad-state", test_bad_state);
   g_test_add_func ("/grad-scaler/golden", test_golden);
   g_test_add_func ("/grad-scaler/bounds", test_bounds);
   g_test_add_func ("/grad-scaler/outcomes", test_outcomes);

@@ -1,4 +1,9 @@
+#include <glib/gstdio.h>
+#include <string.h>
+
 #include <lp/lp.h>
+
+#include "../../test-folder.h"
 
 static LpRegistryEntry *
 find_entry (LpRegistry *registry,
@@ -34,6 +39,39 @@ test_abi (void)
       g_assert_nonnull (strstr (error->message, rows[i].abi >= 0 ? theirs : "exports no lp_module_abi"));
       g_assert_true (rows[i].abi < 0 || strstr (error->message, own) != NULL);
     }
+}
+
+/* Copies of a module that end early are told from whole ones without loading them. */
+static void
+test_cut_short (void)
+{
+  g_autofree char *before = g_strdup (g_getenv ("LP_MODULE_PATH"));
+  g_autofree char *whole = g_build_filename (before, "lp-precision-test-good.so", NULL);
+  g_autofree char *folder = g_get_current_dir ();
+  g_autofree char *text = NULL;
+  gsize size;
+
+  g_assert_true (g_file_get_contents (whole, &text, &size, NULL));
+  g_setenv ("LP_MODULE_PATH", folder, TRUE);
+  {
+    const gsize sizes[] = { 0, 3, 40, 64, 300, size / 4, size / 2, size - 1, size };
+
+    for (gsize i = 0; i < G_N_ELEMENTS (sizes); i++)
+      {
+        g_autofree char *name = g_strdup_printf ("test-cut-%u", (guint) i);
+        g_autofree char *base = g_strdup_printf ("lp-precision-%s.so", name);
+        g_autofree char *path = g_build_filename (folder, base, NULL);
+        g_autoptr (GError) error = NULL;
+
+        g_assert_true (g_file_set_contents (path, text, (gssize) sizes[i], NULL));
+        g_assert_null (lp_precision_registry_create (lp_precision_registry_get_default (), name, NULL, &error));
+        g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_MISSING_DEPENDENCY);
+        g_test_message ("%" G_GSIZE_FORMAT " bytes: %s", sizes[i], error->message);
+        g_assert_nonnull (strstr (error->message, sizes[i] < size ? "it is cut short" : "it exports no lp_module_precision_test_cut"));
+        g_unlink (path);
+      }
+  }
+  g_setenv ("LP_MODULE_PATH", before, TRUE);
 }
 
 /* Modules are built against these structures. When one changes, LP_MODULE_ABI does, and then this table. */
@@ -99,7 +137,8 @@ main (int   argc,
 
   g_test_add_func ("/modules/precision", test_modules);
   g_test_add_func ("/modules/abi", test_abi);
+  g_test_add_func ("/modules/cut-short", test_cut_short);
   g_test_add_func ("/modules/class-structures", test_class_structures);
 
-  return g_test_run ();
+  return test_run_in_folder ();
 }

@@ -656,6 +656,19 @@ test_saved_state (void)
     g_clear_error (&error);
   }
 
+  {
+    static const char *const versions[] = { "int64 -1", "'1'", "0.5", "nan", "inf", "true", "@ax []" };
+
+    for (gsize i = 0; i < G_N_ELEMENTS (versions); i++)
+      {
+        lp_state_set_value (state, "plugin-version", g_variant_new_parsed (versions[i]));
+        g_assert_false (lp_precision_plugin_load_state (other, state, &error));
+        g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);
+        g_test_message ("%s", error->message);
+        g_assert_true (strstr (error->message, "“plugin-version”") != NULL || strstr (error->message, "version inf") != NULL);
+        g_clear_error (&error);
+      }
+  }
   lp_state_set_value (state, "plugin-version", g_variant_new_int64 (9));
   g_assert_false (lp_precision_plugin_load_state (other, state, &error));
   g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);

@@ -513,6 +513,107 @@ test_bitsandbytes (void)
     }
 }
 
+static char *
+get_text (LpTensorDict *state,
+          const char   *name)
+{
+  g_autoptr (GBytes) bytes = lp_tensor_dup_bytes (lp_tensor_dict_lookup (state, name), NULL);
+
+  return g_strndup (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
+}
+
+static void
+set_text (LpTensorDict *state,
+          const char   *name,
+          const char   *text)
+{
+  const gint64 size = (gint64) strlen (text);
+  g_autoptr (GBytes) bytes = g_bytes_new (text, size);
+  g_autoptr (LpTensor) tensor = lp_tensor_new_from_bytes (bytes, &size, 1, lp_dtype_u8 (), NULL);
+
+  lp_tensor_dict_set (state, name, tensor);
+}
+
+static void
+check_broken (LpTensorDict *state,
+              const char   *field)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_null (lp_bitsandbytes_unpack (state, &error));
+  g_assert_error (error, LP_ERROR, LP_ERROR_FORMAT);
+  g_test_message ("%s", error->message);
+  g_assert_nonnull (strstr (error->message, "“W”"));
+  g_assert_nonnull (strstr (error->message, field));
+}
+
+/* Texts and numbers that no bitsandbytes writes, one at a time. */
+static void
+test_bitsandbytes_nonsense (void)
+{
+  const char *const key = "W.quant_state.bitsandbytes__nf4";
+  static const struct { const char *field, *before, *after; } texts[] = {
+    { "dtype", "\"dtype\":\"float32\"", "\"dtype\":\"x\"" }, { "dtype", "\"dtype\":\"float32\"", "\"dtype\":7" },
+    { "dtype", "\"dtype\":\"float32\",", "" }, { "nested_dtype", "nested_dtype\":\"float32", "nested_dtype\":\"float64" },
+    { "nested_offset", "\"nested_offset\":", "\"nested_offset\":-" }, { "nested_offset", "\"nested_offset\":", "\"nested_offset\":1e300,\"x\":" },
+    { "nested_offset", "\"nested_offset\":", "\"nested_offset\":\"x\",\"y\":" },
+    { "nested_offset", "\"nested_offset\":", "\"nested_offset\":true,\"y\":" },
+    { "nested_blocksize", "\"nested_blocksize\":256", "\"nested_blocksize\":64" },
+    { "shape", "\"shape\":[32,64]", "\"shape\":[32,128]" }, { "shape", "\"shape\":[32,64]", "\"shape\":[9223372036854775807]" },
+    { "shape", "\"shape\":[32,64]", "\"shape\":[32,-64]" }, { "quant_state", "{", "" }, { "quant_state", "}", ",\"shape\":[64,32]}" },
+  };
+  static const struct { const char *precision, *field; float value; } numbers[] = {
+    { "nf4", "absmax", NAN }, { "nf4", "absmax", -3 }, { "nf4", "absmax", INFINITY }, { "nf4-dq", "nested_absmax", NAN },
+    { "nf4-dq", "nested_absmax", -3 },
+  };
+  const gint64 dims[] = { 32, 64 };
+  g_autoptr (LpTensor) values = lp_tensor_full (dims, 2, 0.5, lp_dtype_f32 (), NULL, NULL);
+  g_autofree char *deep = g_strnfill (100000, '[');
+
+  for (gsize i = 0; i < G_N_ELEMENTS (texts) + G_N_ELEMENTS (numbers) + 2; i++)
+    {
+      const gsize k = i - G_N_ELEMENTS (texts);
+      const gboolean is_number = i >= G_N_ELEMENTS (texts) && k < G_N_ELEMENTS (numbers);
+      g_autoptr (LpDType) dtype = lp_dtype_lookup (is_number ? numbers[k].precision : "nf4-dq", NULL);
+      g_autoptr (LpTensor) weight = lp_tensor_to_dtype (values, dtype, NULL);
+      g_autoptr (LpTensorDict) state = lp_tensor_dict_new ();
+      g_autoptr (LpTensorDict) packed = NULL;
+
+      lp_tensor_dict_set (state, "W", weight);
+      packed = lp_bitsandbytes_pack (state, NULL);
+      if (i < G_N_ELEMENTS (texts))
+        {
+          g_autofree char *text = get_text (packed, key);
+          g_auto (GStrv) parts = g_strsplit (text, texts[i].before, 2);
+          g_autofree char *changed = NULL;
+
+          g_assert_cmpuint (g_strv_length (parts), ==, 2);
+          changed = g_strjoinv (texts[i].after, parts);
+          set_text (packed, key, changed);
+          check_broken (packed, texts[i].field);
+        }
+      else if (is_number)
+        {
+          g_autofree char *name = g_strconcat ("W.", numbers[k].field, NULL);
+          const gint64 n = lp_tensor_get_n_elements (lp_tensor_dict_lookup (packed, name));
+          g_autoptr (LpTensor) changed = lp_tensor_full (&n, 1, numbers[k].value, lp_dtype_f32 (), NULL, NULL);
+
+          lp_tensor_dict_set (packed, name, changed);
+          check_broken (packed, numbers[k].field);
+        }
+      else if (k == G_N_ELEMENTS (numbers))
+        {
+          set_text (packed, key, deep);
+          check_broken (packed, "quant_state: the JSON text is nested more than");
+        }
+      else
+        {
+          lp_tensor_dict_remove (packed, key);
+          check_broken (packed, "no quant_state");
+        }
+    }
+}
+
 /* The same weights as in the file, encoded here. */
 static void
 test_bitsandbytes_codes (void)
@@ -560,6 +661,7 @@ main (int   argc,
   g_test_add_func ("/quantized/memory", test_memory);
   g_test_add_func ("/quantized/optimizer", test_optimizer);
   g_test_add_func ("/quantized/bitsandbytes", test_bitsandbytes);
+  g_test_add_func ("/quantized/bitsandbytes-nonsense", test_bitsandbytes_nonsense);
   g_test_add_func ("/quantized/bitsandbytes-codes", test_bitsandbytes_codes);
 
   return test_run_in_folder ();
