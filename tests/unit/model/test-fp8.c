@@ -527,7 +527,8 @@ check_warning (Setup      *setup,
 static void
 test_other_state (void)
 {
-  Setup setup = set_up (NULL, lp_linear_new (8, 16)), current = set_up (lp_current_scaling_new (0), lp_linear_new (8, 16));
+  g_autoptr (LpFp8Recipe) recipe = lp_current_scaling_new (0);
+  Setup setup = set_up (NULL, lp_linear_new (8, 16)), current = set_up (recipe, lp_linear_new (8, 16));
   g_autoptr (LpState) state = save (setup.plugin);
   g_autoptr (LpState) none = save (current.plugin);
   g_autoptr (LpState) after = NULL;
@@ -620,7 +621,8 @@ test_infinities (void)
   for (guint i = 0; i < 4; i++)
     {
       const double bad = i % 2 == 0 ? INFINITY : NAN;
-      Setup setup = set_up (i < 2 ? lp_current_scaling_new (0) : NULL, lp_linear_new (8, 16));
+      g_autoptr (LpFp8Recipe) recipe = i < 2 ? lp_current_scaling_new (0) : NULL;
+      Setup setup = set_up (recipe, lp_linear_new (8, 16));
       g_autoptr (LpTensor) input = lp_tensor_full ((gint64[]) { 4, 8 }, 2, bad, lp_dtype_bf16 (), NULL, NULL);
       g_autoptr (LpTensor) grad = new_random (4, 16, 3);
 
