@@ -4,6 +4,7 @@ PyGObject by itself prints both and goes on with nothing, which for many functio
 """
 
 import functools
+import signal
 import threading
 import traceback
 from typing import SupportsFloat
@@ -29,6 +30,9 @@ class _Raised(threading.local):
 
 
 _raised = _Raised()
+
+# An interrupt of which no override has heard yet: Python raises it anywhere, also where PyGObject drops it.
+_interrupts = []
 
 
 def _is_interrupt(error):
@@ -70,11 +74,15 @@ def guard(function, where, kind=object, promise='', nullable=True):
     @functools.wraps(function)
     def override(*args, **kwargs):
         try:
+            if _interrupts:
+                raise _interrupts[0]
             result = function(*args, **kwargs)
         except GLib.Error as error:
             _remember(error, error.message)
             raise
         except BaseException as error:
+            if _interrupts and error is _interrupts[0]:
+                _interrupts.clear()
             raise _as_error(where, error) from error
         if isinstance(result, kind) or (result is None and nullable):
             return result
@@ -133,6 +141,36 @@ for _info in Repository.get_default().get_infos('Lp'):
         _guard_subclasses(getattr(Lp, _info.get_name()))
 
 
+def _interrupt(number, frame):
+    """Python's handler of SIGINT, which leaves a note."""
+    _interrupts[:] = [KeyboardInterrupt()]
+    raise _interrupts[0]
+
+
+def _begin_run():
+    """Expect exceptions of a run; what is to be given back at its end."""
+    handler = None
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        handler = signal.signal(signal.SIGINT, _interrupt)
+    former = handler, _raised.error, _raised.message
+    _raised.error, _raised.message = None, ''
+    _raised.n_runs += 1
+    return former
+
+
+def _end_run(former, failure):
+    """The exception of the run, and whether it is the one that FAILURE stands for."""
+    raised = _interrupts[0] if _interrupts else _raised.error
+    is_cause = failure is not None and _cause_of(failure.message) is raised
+    handler, _raised.error, _raised.message = former
+    _raised.n_runs -= 1
+    if handler is not None:
+        _interrupts.clear()
+        if signal.getsignal(signal.SIGINT) is _interrupt:
+            signal.signal(signal.SIGINT, handler)
+    return raised, is_cause
+
+
 def runs(owner, name):
     """Let the method NAME of OWNER, which runs a trainer, raise what an override raised: as the cause of the GError,
     and KeyboardInterrupt and the like as they are."""
@@ -140,25 +178,20 @@ def runs(owner, name):
 
     @functools.wraps(original)
     def wrapper(*args, **kwargs):
-        outer = _raised.error, _raised.message
-        _raised.error, _raised.message = None, ''
-        _raised.n_runs += 1
-        failure, result = None, None
+        failure = result = raised = None
+        former = _begin_run()
         try:
             result = original(*args, **kwargs)
         except GLib.Error as error:
             failure = error
         finally:
-            _raised.n_runs -= 1
-            raised = _raised.error
-            cause = _cause_of(failure.message) if failure is not None else None
-            _raised.error, _raised.message = outer
+            raised, is_cause = _end_run(former, failure)
         if _is_interrupt(raised):
             raise raised
-        if raised is not None and cause is None and not isinstance(raised, GLib.Error):
+        if raised is not None and not is_cause and not isinstance(raised, GLib.Error):
             traceback.print_exception(type(raised), raised, raised.__traceback__)
         if failure is not None:
-            raise failure from cause
+            raise failure from (raised if is_cause else None)
         return result
 
     setattr(owner, name, wrapper)
