@@ -16,6 +16,7 @@ typedef struct
   gint64     n_skipped;
   LpStepResult last_result;
   GError    *problem;       /* of construction */
+  gboolean   scaled;        /* the gradients are those of a loss that a precision has scaled */
 
   /* The sum of squares of the gradients, good while the mark is theirs. */
   double     sum_squares;
@@ -39,6 +40,9 @@ gboolean         _lp_optimizer_multiply      (LpOptimizer *self, LpTensor *facto
 
 /* Adds the parameters as the first group; what is wrong with them is reported later. */
 void             _lp_optimizer_take_group    (LpOptimizer *self, LpParamGroup *group);
+
+/* A step is refused while its gradients are scaled: their precision knows how to make it. */
+void             _lp_optimizer_set_scaled    (LpOptimizer *self, gboolean scaled);
 
 /* Its place in the run: optimizers at different ones round by different random numbers, at the same one by the same. */
 void             _lp_optimizer_set_stream    (LpOptimizer *self, guint stream);

@@ -632,6 +632,26 @@ count_result (LpOptimizer  *self,
     g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_LAST_RESULT]);
 }
 
+void
+_lp_optimizer_set_scaled (LpOptimizer *self,
+                          gboolean     scaled)
+{
+  _lp_optimizer_get_data (self)->scaled = scaled;
+}
+
+static gboolean
+check_not_scaled (LpOptimizer  *self,
+                  GError      **error)
+{
+  if (!_lp_optimizer_get_data (self)->scaled)
+    return TRUE;
+
+  g_set_error (error, LP_ERROR, LP_ERROR_STATE,
+               "The gradients of the %s are multiplied by the loss scale: step with the optimizer_step of the fabric, the model or "
+               "the precision plugin, which knows it", G_OBJECT_TYPE_NAME (self));
+  return FALSE;
+}
+
 /**
  * lp_optimizer_step:
  * @self: an optimizer
@@ -641,8 +661,9 @@ count_result (LpOptimizer  *self,
  * Updates the parameters that have a gradient. The gradients are multiplied by the gradient scale and the clip
  * coefficient, and nothing is changed if found-inf is not zero. These three are used up by the step.
  *
- * Returns: what became of the step. Errors: those of the optimizer and of @closure; %LP_ERROR_STATE without parameters
- *   or for a parameter that was converted after the first step; %LP_ERROR_ARGUMENT for a negative learning rate
+ * Returns: what became of the step. Errors: those of the optimizer and of @closure; %LP_ERROR_STATE without parameters,
+ *   for a parameter that was converted after the first step, and for gradients that a precision has scaled, whose
+ *   [method@PrecisionPlugin.optimizer_step] has to be called; %LP_ERROR_ARGUMENT for a negative learning rate
  */
 LpStepResult
 lp_optimizer_step (LpOptimizer    *self,
@@ -654,7 +675,8 @@ lp_optimizer_step (LpOptimizer    *self,
   g_return_val_if_fail (LP_IS_OPTIMIZER (self), LP_STEP_FAILED);
   g_return_val_if_fail (closure == NULL || LP_IS_STEP_CLOSURE (closure), LP_STEP_FAILED);
 
-  if (_lp_optimizer_check (self, error) && run_closure (closure, error) && _lp_optimizer_gather (self, error))
+  if (_lp_optimizer_check (self, error) && check_not_scaled (self, error) && run_closure (closure, error) &&
+      _lp_optimizer_gather (self, error))
     result = apply (self, error);
   forget_scalars (self);
   count_result (self, result);
@@ -685,6 +707,7 @@ lp_optimizer_zero_grad (LpOptimizer  *self,
 
   data = _lp_optimizer_get_data (self);
   data->has_sum = FALSE;
+  data->scaled = FALSE;
   for (guint i = 0; i < data->groups->len; i++)
     if (!_lp_param_group_zero_grad (g_ptr_array_index (data->groups, i), error))
       return FALSE;

@@ -187,6 +187,7 @@ lp_grad_scaler_unscale (LpGradScaler  *self,
   record->stage = LP_SCALER_UNSCALED;
   record->found_inf = found_inf;
   g_hash_table_insert (self->records, g_object_ref (optimizer), record);
+  _lp_optimizer_set_scaled (optimizer, FALSE);
 
   return TRUE;
 }

@@ -504,6 +504,7 @@ lp_precision_plugin_scale_loss (LpPrecisionPlugin  *self,
     return NULL;
   result = GET_CLASS (self)->scale_loss (self, loss, &local);
   result = _lp_precision_plugin_end_tensor (self, "scale_loss", result, loss, local, error);
+  _lp_precision_plugin_get_data (self)->scales = result != loss;
   if (result == NULL || lp_tensor_get_requires_grad (result) || !lp_tensor_get_requires_grad (loss))
     return g_steal_pointer (&result);
 
@@ -542,6 +543,8 @@ lp_precision_plugin_backward (LpPrecisionPlugin  *self,
   if (!ensure_init (self, error))
     return FALSE;
   ok = GET_CLASS (self)->backward (self, loss, optimizers, &local);
+  for (guint i = 0; _lp_precision_plugin_get_data (self)->scales && i < optimizers->len; i++)
+    _lp_optimizer_set_scaled (g_ptr_array_index (optimizers, i), TRUE);
 
   return _lp_precision_plugin_end_boolean (self, "backward", ok, local, error);
 }
@@ -570,8 +573,11 @@ lp_precision_plugin_unscale_gradients (LpPrecisionPlugin  *self,
   if (!ensure_init (self, error))
     return FALSE;
   ok = GET_CLASS (self)->unscale_gradients (self, optimizer, &local);
+  if (!_lp_precision_plugin_end_boolean (self, "unscale_gradients", ok, local, error))
+    return FALSE;
+  _lp_optimizer_set_scaled (optimizer, FALSE);
 
-  return _lp_precision_plugin_end_boolean (self, "unscale_gradients", ok, local, error);
+  return TRUE;
 }
 
 /**
@@ -632,6 +638,7 @@ lp_precision_plugin_optimizer_step (LpPrecisionPlugin  *self,
 
   if (!ensure_init (self, error))
     return LP_STEP_FAILED;
+  _lp_optimizer_set_scaled (optimizer, FALSE);
   result = GET_CLASS (self)->optimizer_step (self, optimizer, closure, &local);
   if (local == NULL && (result < LP_STEP_FAILED || result > LP_STEP_DEFERRED))
     g_set_error (&local, LP_ERROR, LP_ERROR_SUBCLASS, "%s.optimizer_step gave %d, which is no result of a step",

@@ -19,6 +19,7 @@ typedef struct
   gboolean          initialising;
   gint              attached;     /* atomic */
   guint             n_optimizers; /* converted since then */
+  gboolean          scales;       /* the last loss */
 
   GArray           *marks;        /* of begin_init: how many dtypes were pushed before */
   guint             n_pushed;

@@ -1,5 +1,7 @@
 /* Training by hand with LpFabric, and its checkpoints. */
 
+#include <string.h>
+
 #include "trainer-fixture.h"
 #include "../../test-folder.h"
 
@@ -106,6 +108,38 @@ test_train (gconstpointer precision)
   g_assert_nonnull (extra);
 }
 
+/* A step that doesn't know of the loss scale would be thousands of times too long. */
+static void
+test_plain_step (gconstpointer precision)
+{
+  g_auto (Loop) loop = { NULL, };
+  g_autoptr (LpDataLoader) loader = test_loader_new (10, 10, FALSE);
+  g_autoptr (LpBatch) raw = NULL;
+  g_autoptr (LpBatch) batch = NULL;
+  g_autoptr (LpTensor) output = NULL;
+  g_autoptr (LpTensor) loss = NULL;
+  g_autoptr (GError) error = NULL;
+  const gboolean scales = !g_str_equal (precision, "bf16-mixed");
+
+  loop_init (&loop, NULL, precision);
+  g_assert_true (lp_data_loader_start_epoch (loader, 0, &error));
+  raw = lp_data_loader_next (loader, &error);
+  batch = lp_fabric_convert_batch (loop.fabric, raw, &error);
+  output = lp_fabric_forward (loop.fabric, LP_MODULE (loop.net), lp_batch_get_tensor (batch, 0), &error);
+  loss = lp_tensor_cross_entropy (output, lp_batch_get_tensor (batch, 1), &error);
+  g_assert_true (lp_fabric_backward (loop.fabric, loss, &error));
+  g_assert_no_error (error);
+
+  g_assert_cmpint (lp_optimizer_step (loop.optimizer, NULL, &error), ==, scales ? LP_STEP_FAILED : LP_STEP_APPLIED);
+  if (!scales)
+    return;
+  g_assert_error (error, LP_ERROR, LP_ERROR_STATE);
+  g_assert_nonnull (strstr (error->message, "optimizer_step of the fabric"));
+  g_clear_error (&error);
+  g_assert_cmpint (lp_fabric_optimizer_step (loop.fabric, loop.optimizer, &error), !=, LP_STEP_FAILED);
+  g_assert_no_error (error);
+}
+
 static void
 assert_same_values (LpTensor *a,
                     LpTensor *b)
@@ -162,6 +196,9 @@ main (int   argc,
 
       g_test_add_data_func (path, names[i], test_train);
     }
+  g_test_add_data_func ("/fabric/plain-step/16-mixed", "16-mixed", test_plain_step);
+  g_test_add_data_func ("/fabric/plain-step/apex-O2", "apex-O2", test_plain_step);
+  g_test_add_data_func ("/fabric/plain-step/bf16-mixed", "bf16-mixed", test_plain_step);
   g_test_add_func ("/fabric/other-precision", test_other_precision);
 
   return test_run_in_folder ();
