@@ -135,7 +135,8 @@ lp_dtype_registry_get_default (void)
  * @name: the name of a dtype, such as `f32`
  * @error: return location for an error
  *
- * Gets a dtype by name. A name stands for one object for the life of the process.
+ * Gets a dtype by name. A name of the registry stands for one object for the life of the process. Dtypes that a program made
+ * without registering them are found by their [property@DType:name] for as long as somebody holds them.
  *
  * Returns: (transfer full): the dtype. Errors: %LP_ERROR_UNKNOWN, which lists near names
  */
@@ -145,6 +146,7 @@ lp_dtype_lookup (const char  *name,
 {
   LpDTypeRegistry *self = lp_dtype_registry_get_default ();
   LpDType *dtype, *first;
+  GError *local = NULL;
 
   g_return_val_if_fail (name != NULL, NULL);
 
@@ -157,9 +159,16 @@ lp_dtype_lookup (const char  *name,
     return dtype;
 
   /* made without the lock: a factory may be anybody's code */
-  dtype = LP_DTYPE (lp_registry_create (LP_REGISTRY (self), name, NULL, error));
+  dtype = LP_DTYPE (lp_registry_create (LP_REGISTRY (self), name, NULL, &local));
   if (dtype == NULL)
-    return NULL;
+    {
+      dtype = _lp_dtype_find_living (name);
+      if (dtype != NULL)
+        g_error_free (local);
+      else
+        g_propagate_error (error, local);
+      return dtype;
+    }
 
   g_mutex_lock (&self->lock);
   first = g_hash_table_lookup (self->dtypes, name);

@@ -30,6 +30,8 @@ enum { PROP_0, PROP_NAME, PROP_BITS, PROP_BLOCK_SIZE, PROP_THREAD_SAFE, PROP_FLA
 
 static GParamSpec *properties[N_PROPS];
 
+#define UNNAMED "unnamed"
+
 const guint8 _lp_scalar_sizes[LP_N_SCALARS] = { 0, 8, 4, 2, 2, 8, 4, 2, 1, 1, 1 };
 
 static const char *const scalar_names[LP_N_SCALARS] = {
@@ -37,6 +39,10 @@ static const char *const scalar_names[LP_N_SCALARS] = {
 };
 
 static GPrivate default_dtypes = G_PRIVATE_INIT ((GDestroyNotify) g_ptr_array_unref);
+
+/* The dtypes of programs that are alive: name to GWeakRef. Of two of one name the first. */
+static GMutex living_lock;
+static GHashTable *living;
 
 #define PRIV(self) ((LpDTypePrivate *) lp_dtype_get_instance_private (self))
 
@@ -97,6 +103,58 @@ lp_dtype_real_get_encoded_size (LpDType *self,
   blocks = n / row * ((row + priv->block_size - 1) / priv->block_size);
 
   return (blocks * priv->block_size * priv->bits + 7) / 8;
+}
+
+static void
+free_weak_ref (gpointer data)
+{
+  g_weak_ref_clear (data);
+  g_free (data);
+}
+
+LpDType *
+_lp_dtype_find_living (const char *name)
+{
+  LpDType *dtype = NULL;
+  GWeakRef *ref;
+
+  g_mutex_lock (&living_lock);
+  ref = living != NULL ? g_hash_table_lookup (living, name) : NULL;
+  if (ref != NULL)
+    dtype = g_weak_ref_get (ref);
+  g_mutex_unlock (&living_lock);
+
+  return dtype;
+}
+
+static void
+remember (LpDType    *self,
+          const char *name)
+{
+  g_autoptr (LpDType) first = _lp_dtype_find_living (name);
+  GWeakRef *ref;
+
+  if (first != NULL)
+    return;
+
+  ref = g_new0 (GWeakRef, 1);
+  g_weak_ref_init (ref, self);
+  g_mutex_lock (&living_lock);
+  if (living == NULL)
+    living = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, free_weak_ref);
+  g_hash_table_replace (living, g_strdup (name), ref);
+  g_mutex_unlock (&living_lock);
+}
+
+static void
+lp_dtype_constructed (GObject *object)
+{
+  LpDTypePrivate *priv = PRIV (LP_DTYPE (object));
+
+  G_OBJECT_CLASS (lp_dtype_parent_class)->constructed (object);
+
+  if (g_strcmp0 (priv->name, UNNAMED) != 0)
+    remember (LP_DTYPE (object), priv->name);
 }
 
 static void
@@ -173,6 +231,7 @@ lp_dtype_class_init (LpDTypeClass *klass)
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   const GParamFlags flags = G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY;
 
+  object_class->constructed = lp_dtype_constructed;
   object_class->finalize = lp_dtype_finalize;
   object_class->get_property = lp_dtype_get_property;
   object_class->set_property = lp_dtype_set_property;
@@ -186,7 +245,7 @@ lp_dtype_class_init (LpDTypeClass *klass)
    *
    * The name, such as `f32` or `nf4`.
    */
-  properties[PROP_NAME] = g_param_spec_string ("name", NULL, NULL, "unnamed", flags);
+  properties[PROP_NAME] = g_param_spec_string ("name", NULL, NULL, UNNAMED, flags);
 
   /**
    * LpDType:bits: (getter get_bits)

@@ -64,7 +64,7 @@ test_quarters_init (TestQuarters *self)
 {
 }
 
-/* A dtype that the format doesn't know comes back as itself if somebody registered it, else with an error that names it. */
+/* A dtype that the format doesn't know comes back as itself while somebody holds it or if it is registered, else with an error that names it. */
 static void
 test_safetensors (void)
 {
@@ -86,6 +86,14 @@ test_safetensors (void)
   lp_tensor_dict_set (tensors, "small.weight", encoded);
   g_assert_true (lp_save_safetensors (tensors, NULL, "a.safetensors", &error));
 
+  /* found while it lives */
+  read = lp_load_safetensors ("a.safetensors", &error);
+  g_assert_no_error (error);
+  g_assert_true (lp_tensor_get_dtype (lp_tensor_dict_lookup (read, "small.weight")) == dtype);
+  g_clear_object (&read);
+  g_clear_object (&tensors);
+  g_clear_object (&encoded);
+  g_clear_object (&dtype);
   g_assert_null (lp_load_safetensors ("a.safetensors", &error));
   g_assert_error (error, LP_ERROR, LP_ERROR_UNKNOWN);
   g_assert_nonnull (strstr (error->message, "a.safetensors: tensor 'small.weight': "));
