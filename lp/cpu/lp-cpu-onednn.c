@@ -230,13 +230,16 @@ static void
 execute (const_dnnl_primitive_t primitive, const int *names, const Desc *descs, void *const *data, int n)
 {
   dnnl_exec_arg_t args[5];
+  sigset_t before;
 
   for (int i = 0; i < n; i++)
     {
       args[i].arg = names[i];
       dnnl_memory_create (&args[i].memory, descs[i], engine, data[i]);
     }
+  _lp_cpu_hold_signals (&before);
   dnnl_primitive_execute (primitive, stream, n, args);
+  _lp_cpu_release_signals (&before);
   for (int i = 0; i < n; i++)
     dnnl_memory_destroy (args[i].memory);
 }
@@ -326,8 +329,11 @@ run_sgemm (gconstpointer data, gint64 m0, gint64 m, gint64 n0, gint64 n)
   const float *a = (const float *) p->a.data + m0 * p->a.row_stride;
   const float *b = (const float *) p->b.data + n0 * p->b.row_stride;
   float *d = (float *) p->d + m0 * p->d_row_stride + n0;
+  sigset_t before;
 
+  _lp_cpu_hold_signals (&before);
   dnnl_sgemm (self->ta, self->tb, m, n, p->k, (float) p->alpha, a, self->lda, b, self->ldb, (float) p->beta, d, p->d_row_stride);
+  _lp_cpu_release_signals (&before);
   _lp_cpu_product_finish (p, m0, m, n0, n);
 }
 

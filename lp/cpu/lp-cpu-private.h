@@ -1,5 +1,7 @@
 #pragma once
 
+#include <signal.h>
+
 #include <omp.h>
 
 #include <lp/core/lp-error.h>
@@ -14,6 +16,10 @@ G_BEGIN_DECLS
 /* Several arrays walked together in one order: axes sorted by the strides of array 0, extents of 1
  * dropped and neighbours merged where every array allows. */
 #define LP_CPU_LOOP_MAX 4
+
+/* Around calls of the library on this thread. */
+void _lp_cpu_hold_signals    (sigset_t *before);
+void _lp_cpu_release_signals (const sigset_t *before);
 
 typedef struct
 {
