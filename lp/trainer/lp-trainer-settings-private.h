@@ -39,4 +39,7 @@ void _lp_trainer_init_settings    (LpTrainer *self);
 void _lp_trainer_get_setting      (LpTrainer *self, guint setting, GValue *value);
 void _lp_trainer_set_setting      (LpTrainer *self, guint setting, const GValue *value);
 
+/* LP_ERROR_ARGUMENT for a number that no run can have. */
+gboolean _lp_trainer_check_settings (LpTrainer *self, GError **error);
+
 G_END_DECLS

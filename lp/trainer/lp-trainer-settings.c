@@ -1,7 +1,10 @@
 /* The settings of LpTrainer as properties. */
 
+#include <math.h>
+
 #include <lp/trainer/lp-trainer-settings-private.h>
 
+#include <lp/core/lp-error.h>
 #include <lp/trainer/lp-trainer-private.h>
 
 /* A setting: its field, and what its values may be. */
@@ -178,19 +181,20 @@ static const Setting settings[LP_N_TRAINER_SETTINGS] = {
 
 GParamSpec *_lp_trainer_settings[LP_N_TRAINER_SETTINGS];
 
+/* Any number can be set: one that is too small is an error of _lp_trainer_check_settings(), where GObject would go on with another. */
 static GParamSpec *
 describe (const Setting *setting)
 {
-  const GParamFlags flags = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY;
+  const GParamFlags flags = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_LAX_VALIDATION;
 
   switch (setting->type)
     {
     case G_TYPE_INT:
-      return g_param_spec_int (setting->name, NULL, NULL, setting->minimum, G_MAXINT, setting->initial, flags);
+      return g_param_spec_int (setting->name, NULL, NULL, G_MININT, G_MAXINT, setting->initial, flags);
     case G_TYPE_INT64:
-      return g_param_spec_int64 (setting->name, NULL, NULL, setting->minimum, G_MAXINT64, setting->initial, flags);
+      return g_param_spec_int64 (setting->name, NULL, NULL, G_MININT64, G_MAXINT64, setting->initial, flags);
     case G_TYPE_DOUBLE:
-      return g_param_spec_double (setting->name, NULL, NULL, setting->minimum, G_MAXDOUBLE, setting->initial, flags);
+      return g_param_spec_double (setting->name, NULL, NULL, -G_MAXDOUBLE, G_MAXDOUBLE, setting->initial, flags);
     case G_TYPE_BOOLEAN:
       return g_param_spec_boolean (setting->name, NULL, NULL, setting->initial != 0, flags);
     case G_TYPE_ENUM:
@@ -270,6 +274,44 @@ store (LpTrainer    *self,
     }
 }
 
+/* 0 for what is no number. */
+static double
+get_number (LpTrainer     *self,
+            const Setting *setting)
+{
+  gconstpointer field = G_STRUCT_MEMBER_P (self, setting->offset);
+
+  switch (setting->type)
+    {
+    case G_TYPE_INT:
+      return *(const gint *) field;
+    case G_TYPE_INT64:
+      return (double) *(const gint64 *) field;
+    case G_TYPE_DOUBLE:
+      return *(const double *) field;
+    default:
+      return 0;
+    }
+}
+
+gboolean
+_lp_trainer_check_settings (LpTrainer  *self,
+                            GError    **error)
+{
+  for (guint i = 0; i < LP_N_TRAINER_SETTINGS; i++)
+    {
+      const double value = get_number (self, &settings[i]);
+
+      if (value >= settings[i].minimum)
+        continue;
+      g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "The trainer's “%s” is %g: it has to be at least %g", settings[i].name, value,
+                   settings[i].minimum);
+      return FALSE;
+    }
+
+  return TRUE;
+}
+
 void
 _lp_trainer_init_settings (LpTrainer *self)
 {
@@ -287,7 +329,8 @@ _lp_trainer_set_setting (LpTrainer    *self,
 
   g_value_init (&before, G_PARAM_SPEC_VALUE_TYPE (pspec));
   _lp_trainer_get_setting (self, setting, &before);
-  if (g_param_values_cmp (pspec, &before, value) == 0)
+  /* NaN compares as equal to all */
+  if (g_param_values_cmp (pspec, &before, value) == 0 && !(G_VALUE_HOLDS_DOUBLE (value) && isnan (g_value_get_double (value))))
     return;
 
   store (self, setting, value);

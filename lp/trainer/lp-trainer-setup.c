@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include <lp/trainer/lp-trainer-private.h>
+#include <lp/trainer/lp-trainer-settings-private.h>
 
 #include <lp/core/lp-error.h>
 #include <lp/core/lp-random.h>
@@ -574,7 +575,7 @@ _lp_trainer_begin (LpTrainer     *self,
       g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "%s", model == NULL ? "There is no model to run" : "There is no data loader");
       return FALSE;
     }
-  if (!_lp_trainer_ensure_initialized (self, error))
+  if (!_lp_trainer_ensure_initialized (self, error) || !_lp_trainer_check_settings (self, error))
     return FALSE;
 
   open_run (self, stage, model, cancellable);

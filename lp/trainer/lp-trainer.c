@@ -54,7 +54,8 @@ lp_trainer_initable_init (GInitable     *initable,
   if (!self->initialized)
     {
       self->initialized = TRUE;
-      _lp_precision_slot_resolve (&self->precision, self->strategy, &self->init_error);
+      if (_lp_trainer_check_settings (self, &self->init_error))
+        _lp_precision_slot_resolve (&self->precision, self->strategy, &self->init_error);
     }
   if (self->init_error == NULL)
     return TRUE;

@@ -26,6 +26,43 @@ test_fit (gconstpointer precision)
   g_assert_null (lp_model_get_trainer (LP_MODEL (net)));
 }
 
+/* Whether it is there from the start or set later, no other number is taken instead. */
+static void
+test_settings_out_of_range (void)
+{
+  static const struct { const char *name; double value; } rows[] = {
+    { "gradient-clip-val", -1 }, { "gradient-clip-val", NAN }, { "limit-train-batches", -1 }, { "accumulate-grad-batches", 0 },
+    { "max-epochs", -2 }, { "max-steps", -2 },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (LpTrainer) trainer = test_trainer_new ("32-true", 1);
+      g_autoptr (TestNet) net = test_net_new (1);
+      g_autoptr (LpDataLoader) loader = test_loader_new (20, 10, FALSE);
+      GParamSpec *pspec = g_object_class_find_property (G_OBJECT_GET_CLASS (trainer), rows[i].name);
+      g_auto (GValue) number = G_VALUE_INIT, value = G_VALUE_INIT;
+      const char *names[] = { rows[i].name };
+      g_autoptr (GObject) other = NULL;
+      g_autoptr (GError) error = NULL;
+
+      g_value_init (&number, G_TYPE_DOUBLE);
+      g_value_set_double (&number, rows[i].value);
+      g_value_init (&value, pspec->value_type);
+      g_assert_true (g_value_transform (&number, &value));
+
+      g_object_set_property (G_OBJECT (trainer), rows[i].name, &value);
+      g_assert_false (lp_trainer_fit (trainer, LP_MODEL (net), loader, NULL, NULL, NULL, &error));
+      g_assert_error (error, LP_ERROR, LP_ERROR_ARGUMENT);
+      g_assert_nonnull (strstr (error->message, rows[i].name));
+      g_clear_error (&error);
+
+      other = g_object_new_with_properties (LP_TYPE_TRAINER, 1, names, &value);
+      g_assert_false (g_initable_init (G_INITABLE (other), NULL, &error));
+      g_assert_error (error, LP_ERROR, LP_ERROR_ARGUMENT);
+    }
+}
+
 static void
 test_validate_and_predict (void)
 {
@@ -356,6 +393,7 @@ main (int   argc,
       g_test_add_data_func (fit, names[i], test_fit);
       g_test_add_data_func (resume, names[i], test_resume);
     }
+  g_test_add_func ("/trainer/settings-out-of-range", test_settings_out_of_range);
   g_test_add_func ("/trainer/validate-and-predict", test_validate_and_predict);
   g_test_add_func ("/trainer/accumulate", test_accumulate);
   g_test_add_func ("/trainer/no-loss", test_no_loss);
