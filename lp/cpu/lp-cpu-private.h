@@ -18,8 +18,8 @@ G_BEGIN_DECLS
 #define LP_CPU_LOOP_MAX 4
 
 /* Around calls of the library on this thread. */
-void _lp_cpu_hold_signals    (sigset_t *before);
-void _lp_cpu_release_signals (const sigset_t *before);
+sigset_t _lp_cpu_hold_signals    (void);
+void     _lp_cpu_release_signals (sigset_t before);
 
 typedef struct
 {
