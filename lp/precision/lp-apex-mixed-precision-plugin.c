@@ -161,13 +161,8 @@ lp_apex_mixed_precision_plugin_validate_state (LpPrecisionPlugin  *self,
   const char *name = lp_precision_state_get_amp_level (state);
   const Level *level = find_level (name);
 
-  if (g_strcmp0 (backend, "apex") != 0)
-    {
-      g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNSUPPORTED,
-                   "%s can't have the amp backend “%s”; leave it out or give apex", G_OBJECT_TYPE_NAME (self),
-                   backend != NULL ? backend : "");
-      return FALSE;
-    }
+  if (!_lp_precision_plugin_check_backend (self, backend, "apex", error))
+    return FALSE;
   if (precision != NULL && g_str_has_prefix (precision, "bf16"))
     {
       g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNSUPPORTED,

@@ -49,6 +49,10 @@ gboolean               _lp_precision_plugin_check_names   (LpPrecisionPlugin *se
                                                            const char *const *names, const char *amp_backend,
                                                            GError **error);
 
+/* The same unless the backend is the one that is @wanted, or NULL. */
+gboolean               _lp_precision_plugin_check_backend (LpPrecisionPlugin *self, const char *backend, const char *wanted,
+                                                           GError **error);
+
 /* LP_PRECISION_ERROR_UNSUPPORTED when a weight of @module is f16, naming it: its gradients can't be unscaled. */
 gboolean               _lp_precision_plugin_check_no_f16  (LpPrecisionPlugin *self, LpModule *module, GError **error);
 

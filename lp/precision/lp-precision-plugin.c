@@ -664,6 +664,25 @@ append_names (GString           *text,
 }
 
 gboolean
+_lp_precision_plugin_check_backend (LpPrecisionPlugin  *self,
+                                    const char         *backend,
+                                    const char         *wanted,
+                                    GError            **error)
+{
+  if (g_strcmp0 (backend, wanted) == 0)
+    return TRUE;
+
+  if (backend == NULL)
+    g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNSUPPORTED, "The amp backend of a %s is %s, which can't be taken away: "
+                 "give it", G_OBJECT_TYPE_NAME (self), wanted);
+  else
+    g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNSUPPORTED, "%s can't have the amp backend “%s”; leave it out%s%s",
+                 G_OBJECT_TYPE_NAME (self), backend, wanted != NULL ? " or give " : "", wanted != NULL ? wanted : "");
+
+  return FALSE;
+}
+
+gboolean
 _lp_precision_plugin_check_names (LpPrecisionPlugin  *self,
                                   LpPrecisionState   *state,
                                   const char *const  *names,
@@ -681,14 +700,7 @@ _lp_precision_plugin_check_names (LpPrecisionPlugin  *self,
                    G_OBJECT_TYPE_NAME (self), precision != NULL ? precision : "", text->str);
       return FALSE;
     }
-  if (g_strcmp0 (backend, amp_backend) != 0)
-    {
-      g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNSUPPORTED,
-                   "%s can't have the amp backend “%s”; leave it out%s%s", G_OBJECT_TYPE_NAME (self),
-                   backend != NULL ? backend : "", amp_backend != NULL ? " or give " : "",
-                   amp_backend != NULL ? amp_backend : "");
-      return FALSE;
-    }
 
-  return lp_precision_plugin_real_validate_state (self, state, error);
+  return _lp_precision_plugin_check_backend (self, backend, amp_backend, error) &&
+         lp_precision_plugin_real_validate_state (self, state, error);
 }

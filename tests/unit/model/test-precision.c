@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include <lp/lp.h>
 
@@ -339,6 +340,10 @@ test_update_state (void)
   g_signal_connect (plugin, "notify", G_CALLBACK (note), notes);
   g_assert_false (lp_precision_plugin_update_state (plugin, "8-mixed", "native", NULL, &error));
   g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNSUPPORTED);
+  g_clear_error (&error);
+  g_assert_false (lp_precision_plugin_update_state (plugin, "bf16-mixed", NULL, NULL, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNSUPPORTED);
+  g_assert_nonnull (strstr (error->message, "is native"));
   g_clear_error (&error);
   assert_reports (plugin, "16-mixed", "native");
   g_assert_cmpstr (notes->str, ==, "");
