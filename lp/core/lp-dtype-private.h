@@ -26,9 +26,6 @@ extern const guint8 _lp_scalar_sizes[LP_N_SCALARS];
 LpScalar _lp_dtype_get_scalar  (LpDType  *self);
 LpDType *_lp_dtype_from_scalar (LpScalar  scalar);
 
-/* A dtype that some program made and still holds, or NULL. */
-LpDType *_lp_dtype_find_living (const char *name);
-
 /* For the constructors of built-in dtypes; @name is for those that were given none. They are thread-safe. */
 void     _lp_dtype_set_layout  (LpDType    *self,
                                 const char *name,

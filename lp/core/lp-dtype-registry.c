@@ -1,6 +1,7 @@
 #include <lp/core/lp-dtype-registry.h>
 
 #include <lp/core/lp-blockwise-dtype.h>
+#include <lp/core/lp-dtype-living-private.h>
 #include <lp/core/lp-dtype-private.h>
 #include <lp/core/lp-float-dtype.h>
 #include <lp/core/lp-microscaling-dtype.h>

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include <lp/core/lp-dtype-codec-private.h>
+#include <lp/core/lp-dtype-living-private.h>
 #include <lp/core/lp-error.h>
 
 /**
@@ -39,10 +40,6 @@ static const char *const scalar_names[LP_N_SCALARS] = {
 };
 
 static GPrivate default_dtypes = G_PRIVATE_INIT ((GDestroyNotify) g_ptr_array_unref);
-
-/* The dtypes of programs that are alive: name to GWeakRef. Of two of one name the first. */
-static GMutex living_lock;
-static GHashTable *living;
 
 #define PRIV(self) ((LpDTypePrivate *) lp_dtype_get_instance_private (self))
 
@@ -106,47 +103,6 @@ lp_dtype_real_get_encoded_size (LpDType *self,
 }
 
 static void
-free_weak_ref (gpointer data)
-{
-  g_weak_ref_clear (data);
-  g_free (data);
-}
-
-LpDType *
-_lp_dtype_find_living (const char *name)
-{
-  LpDType *dtype = NULL;
-  GWeakRef *ref;
-
-  g_mutex_lock (&living_lock);
-  ref = living != NULL ? g_hash_table_lookup (living, name) : NULL;
-  if (ref != NULL)
-    dtype = g_weak_ref_get (ref);
-  g_mutex_unlock (&living_lock);
-
-  return dtype;
-}
-
-static void
-remember (LpDType    *self,
-          const char *name)
-{
-  g_autoptr (LpDType) first = _lp_dtype_find_living (name);
-  GWeakRef *ref;
-
-  if (first != NULL)
-    return;
-
-  ref = g_new0 (GWeakRef, 1);
-  g_weak_ref_init (ref, self);
-  g_mutex_lock (&living_lock);
-  if (living == NULL)
-    living = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, free_weak_ref);
-  g_hash_table_replace (living, g_strdup (name), ref);
-  g_mutex_unlock (&living_lock);
-}
-
-static void
 lp_dtype_constructed (GObject *object)
 {
   LpDTypePrivate *priv = PRIV (LP_DTYPE (object));
@@ -154,7 +110,7 @@ lp_dtype_constructed (GObject *object)
   G_OBJECT_CLASS (lp_dtype_parent_class)->constructed (object);
 
   if (g_strcmp0 (priv->name, UNNAMED) != 0)
-    remember (LP_DTYPE (object), priv->name);
+    _lp_dtype_remember (LP_DTYPE (object), priv->name);
 }
 
 static void
