@@ -146,7 +146,7 @@ get_static_scale (gpointer self)
 
 /* NULL when the scale is not dynamic. */
 static LpGradScaler *
-peek_scaler (gpointer self)
+peek_scaler (LpPrecisionPlugin *self)
 {
   return is_dynamic (self) ? get_private (self)->scaler : NULL;
 }
@@ -316,16 +316,12 @@ lp_apex_mixed_precision_plugin_convert_input (LpPrecisionPlugin  *self,
   return lp_tensor_to_dtype (tensor, level->half ? lp_dtype_f16 () : lp_dtype_f32 (), error);
 }
 
-/* What comes out of a step goes on in the dtype of the program. */
 static LpTensor *
 lp_apex_mixed_precision_plugin_convert_output (LpPrecisionPlugin  *self,
                                                LpTensor           *tensor,
                                                GError            **error)
 {
-  if (lp_tensor_get_dtype (tensor) != lp_dtype_f16 ())
-    return g_object_ref (tensor);
-
-  return lp_tensor_to_dtype (tensor, lp_default_dtype_get (), error);
+  return _lp_precision_plugin_give_out (tensor, lp_dtype_f16 (), error);
 }
 
 static LpCastPolicy *
@@ -399,39 +395,6 @@ lp_apex_mixed_precision_plugin_optimizer_step (LpPrecisionPlugin  *self,
   return LP_STEP_FAILED;
 }
 
-static gboolean
-lp_apex_mixed_precision_plugin_end_step (LpPrecisionPlugin  *self,
-                                         GError            **error)
-{
-  LpGradScaler *scaler = peek_scaler (self);
-
-  return scaler == NULL || !lp_grad_scaler_get_pending (scaler) || lp_grad_scaler_update (scaler, error);
-}
-
-static LpState *
-lp_apex_mixed_precision_plugin_save_state (LpPrecisionPlugin  *self,
-                                           GError            **error)
-{
-  LpGradScaler *scaler = peek_scaler (self);
-
-  return scaler != NULL ? lp_grad_scaler_save_state (scaler) : lp_state_new ();
-}
-
-static gboolean
-lp_apex_mixed_precision_plugin_load_state (LpPrecisionPlugin  *self,
-                                           LpState            *state,
-                                           GError            **error)
-{
-  LpGradScaler *scaler = peek_scaler (self);
-
-  if (scaler != NULL)
-    return lp_grad_scaler_load_state (scaler, state, error);
-
-  g_warning ("The saved state of a gradient scaler is passed over: at the amp level %s there is none", peek_level (self)->name);
-
-  return TRUE;
-}
-
 static char *
 lp_apex_mixed_precision_plugin_dup_state_id (LpPrecisionPlugin *self)
 {
@@ -458,7 +421,7 @@ lp_apex_mixed_precision_plugin_get_property (GObject    *object,
   switch (prop_id)
     {
     case PROP_SCALER:
-      g_value_set_object (value, peek_scaler (object));
+      g_value_set_object (value, peek_scaler (LP_PRECISION_PLUGIN (object)));
       break;
     case PROP_LOSS_SCALE:
       g_value_set_string (value, priv->loss_scale);
@@ -597,6 +560,7 @@ lp_apex_mixed_precision_plugin_class_init (LpApexMixedPrecisionPluginClass *klas
   object_class->finalize = lp_apex_mixed_precision_plugin_finalize;
   install_properties (object_class);
 
+  _lp_precision_plugin_class_set_scaler (plugin_class, peek_scaler);
   plugin_class->validate = lp_apex_mixed_precision_plugin_validate;
   plugin_class->validate_state = lp_apex_mixed_precision_plugin_validate_state;
   plugin_class->dup_traits = lp_apex_mixed_precision_plugin_dup_traits;
@@ -608,9 +572,6 @@ lp_apex_mixed_precision_plugin_class_init (LpApexMixedPrecisionPluginClass *klas
   plugin_class->scale_loss = lp_apex_mixed_precision_plugin_scale_loss;
   plugin_class->unscale_gradients = lp_apex_mixed_precision_plugin_unscale_gradients;
   plugin_class->optimizer_step = lp_apex_mixed_precision_plugin_optimizer_step;
-  plugin_class->end_step = lp_apex_mixed_precision_plugin_end_step;
-  plugin_class->save_state = lp_apex_mixed_precision_plugin_save_state;
-  plugin_class->load_state = lp_apex_mixed_precision_plugin_load_state;
   plugin_class->dup_state_id = lp_apex_mixed_precision_plugin_dup_state_id;
   plugin_class->dup_state_aliases = lp_apex_mixed_precision_plugin_dup_state_aliases;
 }
@@ -650,7 +611,7 @@ lp_apex_mixed_precision_plugin_get_scaler (LpApexMixedPrecisionPlugin *self)
 {
   g_return_val_if_fail (LP_IS_APEX_MIXED_PRECISION_PLUGIN (self), NULL);
 
-  return peek_scaler (self);
+  return peek_scaler (LP_PRECISION_PLUGIN (self));
 }
 
 /**

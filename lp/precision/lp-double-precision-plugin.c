@@ -60,16 +60,12 @@ lp_double_precision_plugin_convert_input (LpPrecisionPlugin  *self,
   return lp_tensor_to_dtype (tensor, peek_dtype (self), error);
 }
 
-/* What comes out of a step goes on in the dtype of the program. */
 static LpTensor *
 lp_double_precision_plugin_convert_output (LpPrecisionPlugin  *self,
                                            LpTensor           *tensor,
                                            GError            **error)
 {
-  if (lp_tensor_get_dtype (tensor) != peek_dtype (self))
-    return g_object_ref (tensor);
-
-  return lp_tensor_to_dtype (tensor, lp_default_dtype_get (), error);
+  return _lp_precision_plugin_give_out (tensor, peek_dtype (self), error);
 }
 
 static char *

@@ -1,6 +1,5 @@
 #include <lp/precision/lp-mixed-precision-plugin-private.h>
 
-#include <lp/ops/lp-ops.h>
 #include <lp/precision/lp-precision-plugin-private.h>
 
 /**
@@ -70,28 +69,6 @@ lp_mixed_precision_plugin_validate_state (LpPrecisionPlugin  *self,
   return _lp_precision_plugin_check_names (self, state, names, "native", error);
 }
 
-gboolean
-_lp_precision_plugin_check_no_f16 (LpPrecisionPlugin  *self,
-                                   LpModule           *module,
-                                   GError            **error)
-{
-  g_autoptr (GPtrArray) parameters = lp_module_dup_parameters (module);
-  g_auto (GStrv) paths = lp_module_dup_parameter_names (module);
-
-  for (guint i = 0; i < parameters->len; i++)
-    {
-      if (lp_tensor_get_dtype (g_ptr_array_index (parameters, i)) != lp_dtype_f16 ())
-        continue;
-
-      g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNSUPPORTED,
-                   "The weight “%s” is f16, whose gradients %s can't unscale: keep it in f32, or use 16-true", paths[i],
-                   G_OBJECT_TYPE_NAME (self));
-      return FALSE;
-    }
-
-  return TRUE;
-}
-
 static gboolean
 lp_mixed_precision_plugin_validate (LpPrecisionPlugin   *self,
                                     LpPrecisionContext  *context,
@@ -137,83 +114,12 @@ lp_mixed_precision_plugin_get_cast_policy (LpPrecisionPlugin  *self,
   return g_object_ref (*policy);
 }
 
-/* What comes out of a step goes on in the dtype of the program. */
 static LpTensor *
 lp_mixed_precision_plugin_convert_output (LpPrecisionPlugin  *self,
                                           LpTensor           *tensor,
                                           GError            **error)
 {
-  if (lp_tensor_get_dtype (tensor) != peek_low_dtype (self))
-    return g_object_ref (tensor);
-
-  return lp_tensor_to_dtype (tensor, lp_default_dtype_get (), error);
-}
-
-static LpTensor *
-lp_mixed_precision_plugin_scale_loss (LpPrecisionPlugin  *self,
-                                      LpTensor           *loss,
-                                      GError            **error)
-{
-  LpGradScaler *scaler = peek_scaler (self);
-
-  return scaler != NULL ? lp_grad_scaler_scale (scaler, loss, error) : g_object_ref (loss);
-}
-
-static gboolean
-lp_mixed_precision_plugin_unscale_gradients (LpPrecisionPlugin  *self,
-                                             LpOptimizer        *optimizer,
-                                             GError            **error)
-{
-  LpGradScaler *scaler = peek_scaler (self);
-
-  return scaler == NULL || lp_grad_scaler_unscale (scaler, optimizer, error);
-}
-
-static LpStepResult
-lp_mixed_precision_plugin_optimizer_step (LpPrecisionPlugin  *self,
-                                          LpOptimizer        *optimizer,
-                                          LpStepClosure      *closure,
-                                          GError            **error)
-{
-  LpGradScaler *scaler = peek_scaler (self);
-
-  if (scaler == NULL)
-    return lp_optimizer_step (optimizer, closure, error);
-
-  return lp_grad_scaler_step (scaler, optimizer, closure, error);
-}
-
-static gboolean
-lp_mixed_precision_plugin_end_step (LpPrecisionPlugin  *self,
-                                    GError            **error)
-{
-  LpGradScaler *scaler = peek_scaler (self);
-
-  return scaler == NULL || !lp_grad_scaler_get_pending (scaler) || lp_grad_scaler_update (scaler, error);
-}
-
-static LpState *
-lp_mixed_precision_plugin_save_state (LpPrecisionPlugin  *self,
-                                      GError            **error)
-{
-  LpGradScaler *scaler = peek_scaler (self);
-
-  return scaler != NULL ? lp_grad_scaler_save_state (scaler) : lp_state_new ();
-}
-
-static gboolean
-lp_mixed_precision_plugin_load_state (LpPrecisionPlugin  *self,
-                                      LpState            *state,
-                                      GError            **error)
-{
-  LpGradScaler *scaler = peek_scaler (self);
-
-  if (scaler != NULL)
-    return lp_grad_scaler_load_state (scaler, state, error);
-
-  g_warning ("The saved state of a gradient scaler is passed over: bf16-mixed has none");
-
-  return TRUE;
+  return _lp_precision_plugin_give_out (tensor, peek_low_dtype (self), error);
 }
 
 static char *
@@ -301,17 +207,12 @@ lp_mixed_precision_plugin_class_init (LpMixedPrecisionPluginClass *klass)
   object_class->set_property = lp_mixed_precision_plugin_set_property;
   object_class->constructed = lp_mixed_precision_plugin_constructed;
   object_class->finalize = lp_mixed_precision_plugin_finalize;
+  _lp_precision_plugin_class_set_scaler (plugin_class, peek_scaler);
   plugin_class->validate = lp_mixed_precision_plugin_validate;
   plugin_class->validate_state = lp_mixed_precision_plugin_validate_state;
   plugin_class->dup_traits = lp_mixed_precision_plugin_dup_traits;
   plugin_class->get_cast_policy = lp_mixed_precision_plugin_get_cast_policy;
   plugin_class->convert_output = lp_mixed_precision_plugin_convert_output;
-  plugin_class->scale_loss = lp_mixed_precision_plugin_scale_loss;
-  plugin_class->unscale_gradients = lp_mixed_precision_plugin_unscale_gradients;
-  plugin_class->optimizer_step = lp_mixed_precision_plugin_optimizer_step;
-  plugin_class->end_step = lp_mixed_precision_plugin_end_step;
-  plugin_class->save_state = lp_mixed_precision_plugin_save_state;
-  plugin_class->load_state = lp_mixed_precision_plugin_load_state;
   plugin_class->dup_state_id = lp_mixed_precision_plugin_dup_state_id;
   plugin_class->dup_state_aliases = lp_mixed_precision_plugin_dup_state_aliases;
 

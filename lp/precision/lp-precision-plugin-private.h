@@ -1,5 +1,6 @@
 #pragma once
 
+#include <lp/precision/lp-grad-scaler.h>
 #include <lp/precision/lp-precision-plugin.h>
 
 G_BEGIN_DECLS
@@ -27,6 +28,14 @@ typedef struct
   LpComputeScope   *scope;        /* the last one made of a policy alone */
 } LpPrecisionPluginData;
 
+/* The scaler of a plugin; NULL while it scales nothing. */
+typedef LpGradScaler *(*LpPeekScalerFunc) (LpPrecisionPlugin *self);
+
+typedef struct
+{
+  LpPeekScalerFunc peek_scaler;
+} LpPrecisionPluginClassData;
+
 typedef struct
 {
   gboolean dtype;
@@ -34,6 +43,11 @@ typedef struct
 } LpPushedScope;
 
 LpPrecisionPluginData *_lp_precision_plugin_get_data      (LpPrecisionPlugin *self);
+
+LpPrecisionPluginClassData *_lp_precision_plugin_class_get_data (LpPrecisionPluginClass *klass);
+void                   _lp_precision_plugin_class_set_defaults (LpPrecisionPluginClass *klass);
+/* Fills the slots from the loss to the state with functions that use what @peek_scaler gives. */
+void                   _lp_precision_plugin_class_set_scaler (LpPrecisionPluginClass *klass, LpPeekScalerFunc peek_scaler);
 
 /* To be called before the base class's constructed: values that were not asked for. */
 void                   _lp_precision_plugin_set_defaults  (LpPrecisionPlugin *self,
@@ -55,6 +69,9 @@ gboolean               _lp_precision_plugin_check_backend (LpPrecisionPlugin *se
 
 /* LP_PRECISION_ERROR_UNSUPPORTED when a weight of @module is f16, naming it: its gradients can't be unscaled. */
 gboolean               _lp_precision_plugin_check_no_f16  (LpPrecisionPlugin *self, LpModule *module, GError **error);
+
+/* What comes out of a step in @dtype goes on in the dtype of the program. */
+LpTensor              *_lp_precision_plugin_give_out      (LpTensor *tensor, LpDType *dtype, GError **error);
 
 /* The default of the slot, for finding out whether a class has one of its own. */
 LpTensor              *_lp_precision_plugin_real_quantize_operand (LpPrecisionPlugin *self, LpOperand *operand,
