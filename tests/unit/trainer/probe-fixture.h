@@ -248,10 +248,11 @@ probe_init (Probe *self)
 }
 
 static Probe *
-new_probe (guint    n_layers,
-           gboolean late)
+new_probe_of (GType    type,
+              guint    n_layers,
+              gboolean late)
 {
-  Probe *self = g_object_new (probe_get_type (), NULL);
+  Probe *self = g_object_new (type, NULL);
 
   lp_seed_everything (3);
   self->n_layers = n_layers;
@@ -261,6 +262,13 @@ new_probe (guint    n_layers,
   lp_model_set_automatic_optimization (LP_MODEL (self), n_layers == 1);
 
   return self;
+}
+
+static Probe *
+new_probe (guint    n_layers,
+           gboolean late)
+{
+  return new_probe_of (probe_get_type (), n_layers, late);
 }
 
 G_END_DECLS

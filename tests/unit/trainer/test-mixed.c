@@ -62,14 +62,40 @@ before_optimizer_step (LpModel      *model,
   n_looks++;
 }
 
+/* The weights that a resumed run starts with. */
+static LpTensorDict *started;
+
+static void
+on_train_start (LpModel  *model,
+                GError  **error)
+{
+  g_autoptr (LpTensorDict) state = lp_module_dup_state_dict (LP_MODULE (model));
+  g_auto (GStrv) names = lp_tensor_dict_dup_names (state);
+
+  g_clear_object (&started);
+  started = lp_tensor_dict_new ();
+  for (guint i = 0; names[i] != NULL; i++)
+    {
+      g_autoptr (LpTensor) copy = lp_tensor_copy (lp_tensor_dict_lookup (state, names[i]), NULL);
+
+      lp_tensor_dict_set (started, names[i], copy);
+    }
+}
+
+static void
+watched_net_class_init (gpointer klass,
+                        gpointer data)
+{
+  LpModelClass *model_class = LP_MODEL_CLASS (klass);
+
+  model_class->on_before_optimizer_step = before_optimizer_step;
+  model_class->on_train_start = on_train_start;
+}
+
 static TestNet *
 make_net (void)
 {
-  TestNet *net = test_net_new (1);
-
-  LP_MODEL_GET_CLASS (net)->on_before_optimizer_step = before_optimizer_step;
-
-  return net;
+  return test_net_new_subclass ("WatchedNet", watched_net_class_init, 1);
 }
 
 /* The first steps overflow: they count as steps, and the schedule does not move for them. */
@@ -520,26 +546,6 @@ not_fatal (const char     *domain,
   return FALSE;
 }
 
-/* The weights that a resumed run starts with. */
-static LpTensorDict *started;
-
-static void
-on_train_start (LpModel  *model,
-                GError  **error)
-{
-  g_autoptr (LpTensorDict) state = lp_module_dup_state_dict (LP_MODULE (model));
-  g_auto (GStrv) names = lp_tensor_dict_dup_names (state);
-
-  g_clear_object (&started);
-  started = lp_tensor_dict_new ();
-  for (guint i = 0; names[i] != NULL; i++)
-    {
-      g_autoptr (LpTensor) copy = lp_tensor_copy (lp_tensor_dict_lookup (state, names[i]), NULL);
-
-      lp_tensor_dict_set (started, names[i], copy);
-    }
-}
-
 static void
 assert_near (LpModule     *module,
              LpTensorDict *before)
@@ -602,7 +608,6 @@ test_resume_under (gconstpointer data)
   g_autoptr (LpTensorDict) saved = NULL;
   g_autoptr (GError) error = NULL;
 
-  LP_MODEL_GET_CLASS (net)->on_train_start = on_train_start;
   g_assert_true (lp_trainer_fit (first, LP_MODEL (net), loader, NULL, NULL, NULL, &error));
   g_assert_true (lp_trainer_save_checkpoint (first, path, FALSE, &error));
   saved = lp_module_dup_state_dict (LP_MODULE (net));
@@ -623,7 +628,6 @@ test_resume_under (gconstpointer data)
       g_assert_cmpint (n_messages, ==, (reports_the_same (i, j) ? 0 : 1) + (get_moment_bits (i) > get_moment_bits (j) ? 1 : 0));
     }
 
-  LP_MODEL_GET_CLASS (net)->on_train_start = NULL;
   test_folder_free (folder);
 }
 
@@ -635,7 +639,6 @@ test_resume (gconstpointer data)
       g_test_log_set_fatal_handler (not_fatal, NULL);
       g_log_set_writer_func (count_logs, NULL, NULL);
       test_resume_under (data);
-      g_clear_object (&started);
       return;
     }
 
@@ -674,6 +677,16 @@ ending_hook (LpModel      *model,
     g_set_error (error, LP_ERROR, LP_ERROR_STATE, "told by the hook");
 }
 
+static void
+ending_net_class_init (gpointer klass,
+                       gpointer data)
+{
+  LpModelClass *model_class = LP_MODEL_CLASS (klass);
+
+  model_class->training_step = ending_step;
+  model_class->on_before_optimizer_step = ending_hook;
+}
+
 static char *
 dup_environment (void)
 {
@@ -693,18 +706,13 @@ test_no_trace (gconstpointer data)
       g_autoptr (LpTrainer) trainer = make_relative (GPOINTER_TO_UINT (data), 1);
       g_autoptr (LpPrecisionPlugin) plugin = lp_trainer_dup_precision_plugin (trainer);
       g_autoptr (LpDataLoader) loader = test_loader_new (24, 4, FALSE);
-      g_autoptr (TestNet) net = make_net ();
+      g_autoptr (TestNet) net = test_net_new_subclass ("EndingNet", ending_net_class_init, 1);
       g_autoptr (LpComputeScope) scope = NULL;
       g_autofree char *after = NULL;
       g_autoptr (GError) error = NULL;
-      LpModelClass *klass = LP_MODEL_GET_CLASS (net);
 
       cancellable = g_cancellable_new ();
-      klass->training_step = ending_step;
-      klass->on_before_optimizer_step = ending_hook;
       lp_trainer_fit (trainer, LP_MODEL (net), loader, NULL, NULL, cancellable, &error);
-      klass->training_step = test_net_training_step;
-      klass->on_before_optimizer_step = before_optimizer_step;
       g_clear_object (&cancellable);
 
       if (ending == FAIL_IN_STEP || ending == FAIL_IN_HOOK)
@@ -757,6 +765,7 @@ main (int   argc,
 
   status = g_test_run ();
   g_clear_object (&last_optimizer);
+  g_clear_object (&started);
 
   return status;
 }

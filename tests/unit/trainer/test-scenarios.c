@@ -404,6 +404,26 @@ on_before_optimizer_step (LpModel      *model,
   before_step = get_largest (optimizer);
 }
 
+typedef Probe HookedProbe;
+typedef ProbeClass HookedProbeClass;
+
+static GType hooked_probe_get_type (void);
+G_DEFINE_TYPE (HookedProbe, hooked_probe, probe_get_type ())
+
+static void
+hooked_probe_class_init (HookedProbeClass *klass)
+{
+  LpModelClass *model_class = LP_MODEL_CLASS (klass);
+
+  model_class->on_after_backward = on_after_backward;
+  model_class->on_before_optimizer_step = on_before_optimizer_step;
+}
+
+static void
+hooked_probe_init (HookedProbe *self)
+{
+}
+
 static void
 test_hooks (void)
 {
@@ -412,17 +432,10 @@ test_hooks (void)
       g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new_full (1024, 2, 0.5, 2000, TRUE, NULL);
       g_autoptr (LpPrecisionPlugin) plugin = lp_mixed_precision_plugin_new ("16-mixed", scaler, NULL);
       g_autoptr (LpTrainer) trainer = new_trainer (plugin, 2);
-      g_autoptr (Probe) probe = new_probe (1, FALSE);
-      LpModelClass *klass = LP_MODEL_GET_CLASS (probe);
-      void (*former_backward) (LpModel *, GError **) = klass->on_after_backward;
-      void (*former_step) (LpModel *, LpOptimizer *, GError **) = klass->on_before_optimizer_step;
+      g_autoptr (Probe) probe = new_probe_of (hooked_probe_get_type (), 1, FALSE);
 
-      klass->on_after_backward = on_after_backward;
-      klass->on_before_optimizer_step = on_before_optimizer_step;
       g_object_set (trainer, "accumulate-grad-batches", window, "gradient-clip-val", 1e-3, "gradient-clip-algorithm", LP_CLIP_VALUE, NULL);
       fit (trainer, probe, 8, NULL);
-      klass->on_after_backward = former_backward;
-      klass->on_before_optimizer_step = former_step;
       g_assert_cmpfloat (before_step, >, 1e-3);
       g_assert_cmpfloat_with_epsilon (after_backward / before_step, 1024, 1e-3);
     }

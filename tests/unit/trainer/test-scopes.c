@@ -217,56 +217,58 @@ faulty_plugin_init (FaultyPlugin *self)
 
 /* The steps of the net fail inside the scopes that the trainer made for them. */
 
-static LpModelClass former;
+/* of TestNet */
+static LpModelClass *net_class;
 
 static LpTensor *
 training_step (LpModel *model, LpBatch *batch, gint64 batch_idx, GError **error)
 {
-  return hook (error) ? former.training_step (model, batch, batch_idx, error) : NULL;
+  return hook (error) ? net_class->training_step (model, batch, batch_idx, error) : NULL;
 }
 
 static LpTensor *
 validation_step (LpModel *model, LpBatch *batch, gint64 batch_idx, GError **error)
 {
-  return hook (error) ? former.validation_step (model, batch, batch_idx, error) : NULL;
+  return hook (error) ? net_class->validation_step (model, batch, batch_idx, error) : NULL;
 }
 
 static LpTensor *
 test_step (LpModel *model, LpBatch *batch, gint64 batch_idx, GError **error)
 {
-  return hook (error) ? former.test_step (model, batch, batch_idx, error) : NULL;
+  return hook (error) ? net_class->test_step (model, batch, batch_idx, error) : NULL;
 }
 
 static LpBatch *
 before_transfer (LpModel *model, LpBatch *batch, GError **error)
 {
-  return hook (error) ? former.on_before_batch_transfer (model, batch, error) : NULL;
+  return hook (error) ? net_class->on_before_batch_transfer (model, batch, error) : NULL;
 }
 
 static LpBatch *
 after_transfer (LpModel *model, LpBatch *batch, GError **error)
 {
-  return hook (error) ? former.on_after_batch_transfer (model, batch, error) : NULL;
+  return hook (error) ? net_class->on_after_batch_transfer (model, batch, error) : NULL;
 }
 
 static GPtrArray *
 configure_callbacks (LpModel *model, GError **error)
 {
-  return hook (error) ? former.configure_callbacks (model, error) : NULL;
+  return hook (error) ? net_class->configure_callbacks (model, error) : NULL;
 }
 
 static GObject *
 configure_optimizers (LpModel *model, GError **error)
 {
-  return hook (error) ? former.configure_optimizers (model, error) : NULL;
+  return hook (error) ? net_class->configure_optimizers (model, error) : NULL;
 }
 
 static void
-make_steps_faulty (void)
+faulty_net_class_init (gpointer class,
+                       gpointer data)
 {
-  LpModelClass *klass = g_type_class_ref (TEST_TYPE_NET);
+  LpModelClass *klass = LP_MODEL_CLASS (class);
 
-  former = *klass;
+  net_class = g_type_class_peek_parent (class);
   klass->training_step = training_step;
   klass->validation_step = validation_step;
   klass->test_step = test_step;
@@ -367,7 +369,7 @@ run (EntryPoint entry,
   g_autoptr (LpPrecisionPlugin) plugin = g_initable_new (FAULTY_TYPE_PLUGIN, NULL, NULL, "precision", "16-mixed", NULL);
   g_autoptr (LpTrainer) trainer = lp_trainer_new_with_plugin (plugin, NULL);
   g_autoptr (LpCallback) callback = g_object_new (FAULTY_TYPE_CALLBACK, NULL);
-  g_autoptr (TestNet) net = test_net_new (1);
+  g_autoptr (TestNet) net = test_net_new_subclass ("FaultyNet", faulty_net_class_init, 1);
   g_autoptr (LpDataLoader) train = test_loader_new (6, 2, TRUE);
   g_autoptr (LpDataLoader) val = test_loader_new (4, 4, FALSE);
 
@@ -453,7 +455,6 @@ main (int   argc,
       char *argv[])
 {
   g_test_init (&argc, &argv, NULL);
-  make_steps_faulty ();
 
   g_test_add_data_func ("/scopes/fit", (gconstpointer) fit, test_scopes);
   g_test_add_data_func ("/scopes/fit-async", (gconstpointer) fit_async, test_scopes);

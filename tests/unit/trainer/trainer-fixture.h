@@ -10,9 +10,9 @@ G_BEGIN_DECLS
  * the library can use it too. */
 
 #define TEST_TYPE_NET (test_net_get_type ())
-G_DECLARE_FINAL_TYPE (TestNet, test_net, TEST, NET, LpModel)
+#define TEST_NET(object) (G_TYPE_CHECK_INSTANCE_CAST ((object), TEST_TYPE_NET, TestNet))
 
-struct _TestNet
+typedef struct
 {
   LpModel    parent_instance;
 
@@ -23,9 +23,13 @@ struct _TestNet
   gboolean   poison;          /* the loss is NaN */
   GPtrArray *events;          /* names of what was called, if not NULL */
   gint64     n_steps;
-};
+} TestNet;
 
-G_DEFINE_FINAL_TYPE (TestNet, test_net, LP_TYPE_MODEL)
+typedef struct { LpModelClass parent_class; } TestNetClass;
+
+static GType test_net_get_type (void);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TestNet, g_object_unref)
+G_DEFINE_TYPE (TestNet, test_net, LP_TYPE_MODEL)
 
 static inline void
 test_net_record (TestNet    *self,
@@ -161,6 +165,21 @@ test_net_new (guint64 seed)
   lp_seed_everything (seed);
 
   return g_object_new (TEST_TYPE_NET, NULL);
+}
+
+/* A net of the subclass @name, which is made if there is none yet. */
+static inline TestNet *
+test_net_new_subclass (const char     *name,
+                       GClassInitFunc  class_init,
+                       guint64         seed)
+{
+  GType type = g_type_from_name (name);
+
+  if (type == G_TYPE_INVALID)
+    type = g_type_register_static_simple (TEST_TYPE_NET, name, sizeof (TestNetClass), class_init, sizeof (TestNet), NULL, 0);
+  lp_seed_everything (seed);
+
+  return g_object_new (type, NULL);
 }
 
 /* Points around three centres. */
