@@ -65,10 +65,10 @@ widest (LpTensor **inputs,
 
 /* What the policy makes of the inputs, or NULL to leave them. */
 static LpDType *
-get_cast_dtype (const LpOp     *op,
-                LpComputeScope *scope,
-                LpTensor      **inputs,
-                int             n_inputs)
+get_cast_dtype (const LpOp      *op,
+                LpComputeScope  *scope,
+                LpTensor       **inputs,
+                int              n_inputs)
 {
   LpCastPolicy *policy = lp_compute_scope_get_policy (scope);
 
@@ -138,9 +138,9 @@ record (LpOpCall *call,
 
 /* Fills @cast with what the operation computes with; each is a new reference. */
 static gboolean
-cast_inputs (LpOpCall   *call,
-             LpTensor  **cast,
-             GError    **error)
+cast_inputs (LpOpCall  *call,
+             LpTensor **cast,
+             GError   **error)
 {
   LpDType *dtype = call->scope != NULL ? get_cast_dtype (call->op, call->scope, call->originals, call->n_inputs) : NULL;
 

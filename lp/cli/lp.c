@@ -101,10 +101,10 @@ dup_reasons (LpRegistry *registry)
 }
 
 static void
-add_strings (JsonBuilder *builder,
-             const char  *name,
-             char       **values,
-             gsize        n_values)
+add_strings (JsonBuilder  *builder,
+             const char   *name,
+             char        **values,
+             gsize         n_values)
 {
   json_builder_set_member_name (builder, name);
   json_builder_begin_array (builder);

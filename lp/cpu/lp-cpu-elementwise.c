@@ -106,8 +106,8 @@ _lp_cpu_loss (LpLossKind op, double param, const LpArray *x, const LpArray *t, c
 }
 
 gboolean
-_lp_cpu_loss_grad (LpLossKind op, double param, const LpArray *x, const LpArray *t, const LpArray *dl, const LpArray *dx,
-                   GError **error)
+_lp_cpu_loss_grad (LpLossKind op, double param, const LpArray *x, const LpArray *t, const LpArray *dl, const LpArray  *dx,
+                   GError                                                                                            **error)
 {
   const LpArray *arrays[] = { x, t, dl, dx };
   LpCompute compute;

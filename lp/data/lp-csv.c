@@ -178,10 +178,10 @@ parse_row (Table       *table,
 }
 
 static gboolean
-parse_table (Table       *table,
-             GBytes      *bytes,
-             gboolean     has_header,
-             GError     **error)
+parse_table (Table     *table,
+             GBytes    *bytes,
+             gboolean   has_header,
+             GError   **error)
 {
   gsize size;
 

@@ -159,11 +159,11 @@ lp_dataset_init (LpDataset *self)
 
 /* Nothing, a wrong type, or a result beside an error: an error that names the subclass. */
 LpBatch *
-_lp_dataset_check_result (LpDataset  *self,
-                          const char *method,
-                          LpBatch    *batch,
-                          GError     *local,
-                          GError    **error)
+_lp_dataset_check_result (LpDataset   *self,
+                          const char  *method,
+                          LpBatch     *batch,
+                          GError      *local,
+                          GError     **error)
 {
   if (local != NULL)
     {

@@ -90,9 +90,9 @@ add_key (Scanner     *scanner,
 }
 
 static gboolean
-open_frame (Scanner  *scanner,
-            gboolean  object,
-            GError  **error)
+open_frame (Scanner   *scanner,
+            gboolean   object,
+            GError   **error)
 {
   if (scanner->frames->len >= scanner->max_depth)
     {

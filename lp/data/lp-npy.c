@@ -210,11 +210,11 @@ parse_dictionary (Header  *header,
 
 /* Finds the dictionary and where the elements start. */
 static gboolean
-find_header (Header       *header,
-             const guint8 *data,
-             gsize         size,
-             gsize        *start,
-             GError      **error)
+find_header (Header        *header,
+             const guint8  *data,
+             gsize          size,
+             gsize         *start,
+             GError       **error)
 {
   gsize length;
 

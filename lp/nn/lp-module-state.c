@@ -254,9 +254,9 @@ lp_module_to_device (LpModule  *self,
 }
 
 static void
-add_to_dict (LpTensorDict *dict,
-             GPtrArray    *tensors,
-             char        **names)
+add_to_dict (LpTensorDict  *dict,
+             GPtrArray     *tensors,
+             char         **names)
 {
   for (guint i = 0; i < tensors->len; i++)
     {
@@ -298,12 +298,12 @@ lp_module_dup_state_dict (LpModule *self)
 }
 
 static gboolean
-check_tensor (LpModule      *self,
-              const char    *name,
-              LpTensor      *target,
-              LpTensor      *source,
-              gboolean       strict,
-              GError       **error)
+check_tensor (LpModule    *self,
+              const char  *name,
+              LpTensor    *target,
+              LpTensor    *source,
+              gboolean     strict,
+              GError     **error)
 {
   g_autoptr (LpShape) expected = lp_tensor_dup_shape (target);
   g_autoptr (LpShape) actual = NULL;

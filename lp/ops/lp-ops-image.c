@@ -321,9 +321,9 @@ statistics_dtype (LpTensor *x)
 }
 
 static gboolean
-check_channels (LpTensor   **inputs,
-                int          n_inputs,
-                GError     **error)
+check_channels (LpTensor **inputs,
+                int        n_inputs,
+                GError   **error)
 {
   LpTensor *x = inputs[0];
 

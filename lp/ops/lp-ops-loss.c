@@ -246,13 +246,13 @@ run_softmax (LpOpId     id,
 }
 
 static LpTensor *
-run_loss (LpOpId       id,
-          LpLossKind   kind,
-          double       param,
-          LpTensor    *self,
-          LpTensor    *target,
-          LpReduction  reduction,
-          GError     **error)
+run_loss (LpOpId        id,
+          LpLossKind    kind,
+          double        param,
+          LpTensor     *self,
+          LpTensor     *target,
+          LpReduction   reduction,
+          GError      **error)
 {
   LpOpArgs args = { { param }, { kind, reduction } };
 

@@ -141,10 +141,10 @@ save_slot (LpState      *state,
 }
 
 static gboolean
-save_group (LpOptimizer   *self,
-            LpState       *state,
-            guint          i,
-            GError       **error)
+save_group (LpOptimizer  *self,
+            LpState      *state,
+            guint         i,
+            GError      **error)
 {
   LpParamGroup *group = g_ptr_array_index (_lp_optimizer_get_data (self)->groups, i);
   g_autofree char *name = g_strdup_printf ("%u.steps", i);
@@ -278,10 +278,10 @@ load_slot (LpOptimizer   *self,
 }
 
 static gboolean
-load_group (LpOptimizer   *self,
-            LpState       *state,
-            guint          i,
-            GError       **error)
+load_group (LpOptimizer  *self,
+            LpState      *state,
+            guint         i,
+            GError      **error)
 {
   LpParamGroup *group = g_ptr_array_index (_lp_optimizer_get_data (self)->groups, i);
   g_autofree char *name = g_strdup_printf ("%u.steps", i);

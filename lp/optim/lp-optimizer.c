@@ -192,10 +192,10 @@ has_parameter (LpOptimizerData *data,
 }
 
 static gboolean
-check_parameter (LpOptimizer  *self,
-                 LpParamGroup *group,
-                 guint         i,
-                 GError      **error)
+check_parameter (LpOptimizer   *self,
+                 LpParamGroup  *group,
+                 guint          i,
+                 GError       **error)
 {
   LpTensor *parameter = g_ptr_array_index (group->parameters, i);
   guint first;

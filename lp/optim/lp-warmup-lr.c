@@ -162,10 +162,10 @@ lp_warmup_lr_init (LpWarmupLr *self)
  * Returns: (transfer full) (type LpWarmupLr): the schedule
  */
 LpLrScheduler *
-lp_warmup_lr_new (LpOptimizer     *optimizer,
-                  gint64           n_steps,
-                  double           start_factor,
-                  LpLrScheduler   *after)
+lp_warmup_lr_new (LpOptimizer   *optimizer,
+                  gint64         n_steps,
+                  double         start_factor,
+                  LpLrScheduler *after)
 {
   LpLrScheduler *self;
 

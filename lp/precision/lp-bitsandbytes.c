@@ -53,12 +53,12 @@ add_part (LpTensorDict   *state,
 }
 
 static gboolean
-add_floats (LpTensorDict  *state,
-            const char    *name,
-            const char    *suffix,
-            gconstpointer  data,
-            gint64         n,
-            GError       **error)
+add_floats (LpTensorDict   *state,
+            const char     *name,
+            const char     *suffix,
+            gconstpointer   data,
+            gint64          n,
+            GError        **error)
 {
   return add_part (state, name, suffix, data, n * sizeof (float), &n, 1, lp_dtype_f32 (), error);
 }

@@ -306,12 +306,12 @@ _lp_grad_scaler_fail (GError     **error,
  * Returns: (transfer full): the scaler. Errors: %LP_PRECISION_ERROR_BAD_SCALER for values that make no sense
  */
 LpGradScaler *
-lp_grad_scaler_new_full (double    init_scale,
-                         double    growth_factor,
-                         double    backoff_factor,
-                         gint      growth_interval,
-                         gboolean  enabled,
-                         GError  **error)
+lp_grad_scaler_new_full (double     init_scale,
+                         double     growth_factor,
+                         double     backoff_factor,
+                         gint       growth_interval,
+                         gboolean   enabled,
+                         GError   **error)
 {
   g_autoptr (LpGradScaler) self = NULL;
 

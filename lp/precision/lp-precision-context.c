@@ -199,7 +199,7 @@ lp_precision_context_get_device (LpPrecisionContext *self)
  */
 void
 lp_precision_context_set_device (LpPrecisionContext *self,
-                                 LpDevice *          device)
+                                 LpDevice           *device)
 {
   g_return_if_fail (LP_IS_PRECISION_CONTEXT (self));
   g_return_if_fail (device == NULL || LP_IS_DEVICE (device));
@@ -233,7 +233,7 @@ lp_precision_context_get_strategy (LpPrecisionContext *self)
  */
 void
 lp_precision_context_set_strategy (LpPrecisionContext *self,
-                                   LpStrategy *        strategy)
+                                   LpStrategy         *strategy)
 {
   g_return_if_fail (LP_IS_PRECISION_CONTEXT (self));
   g_return_if_fail (strategy == NULL || LP_IS_STRATEGY (strategy));
@@ -267,7 +267,7 @@ lp_precision_context_get_module (LpPrecisionContext *self)
  */
 void
 lp_precision_context_set_module (LpPrecisionContext *self,
-                                 LpModule *          module)
+                                 LpModule           *module)
 {
   g_return_if_fail (LP_IS_PRECISION_CONTEXT (self));
   g_return_if_fail (module == NULL || LP_IS_MODULE (module));

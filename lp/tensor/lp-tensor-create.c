@@ -250,13 +250,13 @@ lp_tensor_normal (const gint64  *dims,
 
 /* A tensor of @dtype from host values of a native one that fill @dims. */
 static LpTensor *
-new_from_values (gconstpointer  values,
-                 gsize          n_values,
-                 LpDType       *values_dtype,
-                 const gint64  *dims,
-                 gsize          n_dims,
-                 LpDType       *dtype,
-                 GError       **error)
+new_from_values (gconstpointer   values,
+                 gsize           n_values,
+                 LpDType        *values_dtype,
+                 const gint64   *dims,
+                 gsize           n_dims,
+                 LpDType        *dtype,
+                 GError        **error)
 {
   g_autoptr (LpTensor) raw = lp_tensor_empty (dims, n_dims, values_dtype, NULL, error);
 

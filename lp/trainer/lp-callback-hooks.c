@@ -13,11 +13,11 @@
  * Called when an entry point starts, before anything else.
  */
 void
-lp_callback_setup (LpCallback *self,
-                   LpTrainer *trainer,
-                   LpModel *model,
-                   LpStage stage,
-                   GError **error)
+lp_callback_setup (LpCallback  *self,
+                   LpTrainer   *trainer,
+                   LpModel     *model,
+                   LpStage      stage,
+                   GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -35,11 +35,11 @@ lp_callback_setup (LpCallback *self,
  * Called when an entry point ends, whatever the outcome.
  */
 void
-lp_callback_teardown (LpCallback *self,
-                      LpTrainer *trainer,
-                      LpModel *model,
-                      LpStage stage,
-                      GError **error)
+lp_callback_teardown (LpCallback  *self,
+                      LpTrainer   *trainer,
+                      LpModel     *model,
+                      LpStage      stage,
+                      GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -56,10 +56,10 @@ lp_callback_teardown (LpCallback *self,
  * Called when a fit starts.
  */
 void
-lp_callback_on_fit_start (LpCallback *self,
-                          LpTrainer *trainer,
-                          LpModel *model,
-                          GError **error)
+lp_callback_on_fit_start (LpCallback  *self,
+                          LpTrainer   *trainer,
+                          LpModel     *model,
+                          GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -76,10 +76,10 @@ lp_callback_on_fit_start (LpCallback *self,
  * Called when a fit has ended.
  */
 void
-lp_callback_on_fit_end (LpCallback *self,
-                        LpTrainer *trainer,
-                        LpModel *model,
-                        GError **error)
+lp_callback_on_fit_end (LpCallback  *self,
+                        LpTrainer   *trainer,
+                        LpModel     *model,
+                        GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -96,10 +96,10 @@ lp_callback_on_fit_end (LpCallback *self,
  * Called when the check of validation before training starts.
  */
 void
-lp_callback_on_sanity_check_start (LpCallback *self,
-                                   LpTrainer *trainer,
-                                   LpModel *model,
-                                   GError **error)
+lp_callback_on_sanity_check_start (LpCallback  *self,
+                                   LpTrainer   *trainer,
+                                   LpModel     *model,
+                                   GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -116,10 +116,10 @@ lp_callback_on_sanity_check_start (LpCallback *self,
  * Called when the check of validation before training has ended.
  */
 void
-lp_callback_on_sanity_check_end (LpCallback *self,
-                                 LpTrainer *trainer,
-                                 LpModel *model,
-                                 GError **error)
+lp_callback_on_sanity_check_end (LpCallback  *self,
+                                 LpTrainer   *trainer,
+                                 LpModel     *model,
+                                 GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -136,10 +136,10 @@ lp_callback_on_sanity_check_end (LpCallback *self,
  * Called when training starts.
  */
 void
-lp_callback_on_train_start (LpCallback *self,
-                            LpTrainer *trainer,
-                            LpModel *model,
-                            GError **error)
+lp_callback_on_train_start (LpCallback  *self,
+                            LpTrainer   *trainer,
+                            LpModel     *model,
+                            GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -156,10 +156,10 @@ lp_callback_on_train_start (LpCallback *self,
  * Called when training has ended.
  */
 void
-lp_callback_on_train_end (LpCallback *self,
-                          LpTrainer *trainer,
-                          LpModel *model,
-                          GError **error)
+lp_callback_on_train_end (LpCallback  *self,
+                          LpTrainer   *trainer,
+                          LpModel     *model,
+                          GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -176,10 +176,10 @@ lp_callback_on_train_end (LpCallback *self,
  * Called when an epoch of training starts.
  */
 void
-lp_callback_on_train_epoch_start (LpCallback *self,
-                                  LpTrainer *trainer,
-                                  LpModel *model,
-                                  GError **error)
+lp_callback_on_train_epoch_start (LpCallback  *self,
+                                  LpTrainer   *trainer,
+                                  LpModel     *model,
+                                  GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -196,10 +196,10 @@ lp_callback_on_train_epoch_start (LpCallback *self,
  * Called when an epoch of training has ended.
  */
 void
-lp_callback_on_train_epoch_end (LpCallback *self,
-                                LpTrainer *trainer,
-                                LpModel *model,
-                                GError **error)
+lp_callback_on_train_epoch_end (LpCallback  *self,
+                                LpTrainer   *trainer,
+                                LpModel     *model,
+                                GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -218,12 +218,12 @@ lp_callback_on_train_epoch_end (LpCallback *self,
  * Called before a batch of train.
  */
 void
-lp_callback_on_train_batch_start (LpCallback *self,
-                                  LpTrainer *trainer,
-                                  LpModel *model,
-                                  LpBatch *batch,
-                                  gint64 batch_idx,
-                                  GError **error)
+lp_callback_on_train_batch_start (LpCallback  *self,
+                                  LpTrainer   *trainer,
+                                  LpModel     *model,
+                                  LpBatch     *batch,
+                                  gint64       batch_idx,
+                                  GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -243,13 +243,13 @@ lp_callback_on_train_batch_start (LpCallback *self,
  * Called after a batch of train.
  */
 void
-lp_callback_on_train_batch_end (LpCallback *self,
-                                LpTrainer *trainer,
-                                LpModel *model,
-                                LpTensor *outputs,
-                                LpBatch *batch,
-                                gint64 batch_idx,
-                                GError **error)
+lp_callback_on_train_batch_end (LpCallback  *self,
+                                LpTrainer   *trainer,
+                                LpModel     *model,
+                                LpTensor    *outputs,
+                                LpBatch     *batch,
+                                gint64       batch_idx,
+                                GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -266,10 +266,10 @@ lp_callback_on_train_batch_end (LpCallback *self,
  * Called when validation starts.
  */
 void
-lp_callback_on_validation_start (LpCallback *self,
-                                 LpTrainer *trainer,
-                                 LpModel *model,
-                                 GError **error)
+lp_callback_on_validation_start (LpCallback  *self,
+                                 LpTrainer   *trainer,
+                                 LpModel     *model,
+                                 GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -286,10 +286,10 @@ lp_callback_on_validation_start (LpCallback *self,
  * Called when validation has ended.
  */
 void
-lp_callback_on_validation_end (LpCallback *self,
-                               LpTrainer *trainer,
-                               LpModel *model,
-                               GError **error)
+lp_callback_on_validation_end (LpCallback  *self,
+                               LpTrainer   *trainer,
+                               LpModel     *model,
+                               GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -306,10 +306,10 @@ lp_callback_on_validation_end (LpCallback *self,
  * Called when the pass of validation over the data starts.
  */
 void
-lp_callback_on_validation_epoch_start (LpCallback *self,
-                                       LpTrainer *trainer,
-                                       LpModel *model,
-                                       GError **error)
+lp_callback_on_validation_epoch_start (LpCallback  *self,
+                                       LpTrainer   *trainer,
+                                       LpModel     *model,
+                                       GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -326,10 +326,10 @@ lp_callback_on_validation_epoch_start (LpCallback *self,
  * Called when the pass of validation over the data has ended.
  */
 void
-lp_callback_on_validation_epoch_end (LpCallback *self,
-                                     LpTrainer *trainer,
-                                     LpModel *model,
-                                     GError **error)
+lp_callback_on_validation_epoch_end (LpCallback  *self,
+                                     LpTrainer   *trainer,
+                                     LpModel     *model,
+                                     GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -348,12 +348,12 @@ lp_callback_on_validation_epoch_end (LpCallback *self,
  * Called before a batch of validation.
  */
 void
-lp_callback_on_validation_batch_start (LpCallback *self,
-                                       LpTrainer *trainer,
-                                       LpModel *model,
-                                       LpBatch *batch,
-                                       gint64 batch_idx,
-                                       GError **error)
+lp_callback_on_validation_batch_start (LpCallback  *self,
+                                       LpTrainer   *trainer,
+                                       LpModel     *model,
+                                       LpBatch     *batch,
+                                       gint64       batch_idx,
+                                       GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -373,13 +373,13 @@ lp_callback_on_validation_batch_start (LpCallback *self,
  * Called after a batch of validation.
  */
 void
-lp_callback_on_validation_batch_end (LpCallback *self,
-                                     LpTrainer *trainer,
-                                     LpModel *model,
-                                     LpTensor *outputs,
-                                     LpBatch *batch,
-                                     gint64 batch_idx,
-                                     GError **error)
+lp_callback_on_validation_batch_end (LpCallback  *self,
+                                     LpTrainer   *trainer,
+                                     LpModel     *model,
+                                     LpTensor    *outputs,
+                                     LpBatch     *batch,
+                                     gint64       batch_idx,
+                                     GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -396,10 +396,10 @@ lp_callback_on_validation_batch_end (LpCallback *self,
  * Called when testing starts.
  */
 void
-lp_callback_on_test_start (LpCallback *self,
-                           LpTrainer *trainer,
-                           LpModel *model,
-                           GError **error)
+lp_callback_on_test_start (LpCallback  *self,
+                           LpTrainer   *trainer,
+                           LpModel     *model,
+                           GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -416,10 +416,10 @@ lp_callback_on_test_start (LpCallback *self,
  * Called when testing has ended.
  */
 void
-lp_callback_on_test_end (LpCallback *self,
-                         LpTrainer *trainer,
-                         LpModel *model,
-                         GError **error)
+lp_callback_on_test_end (LpCallback  *self,
+                         LpTrainer   *trainer,
+                         LpModel     *model,
+                         GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -436,10 +436,10 @@ lp_callback_on_test_end (LpCallback *self,
  * Called when the pass of testing over the data starts.
  */
 void
-lp_callback_on_test_epoch_start (LpCallback *self,
-                                 LpTrainer *trainer,
-                                 LpModel *model,
-                                 GError **error)
+lp_callback_on_test_epoch_start (LpCallback  *self,
+                                 LpTrainer   *trainer,
+                                 LpModel     *model,
+                                 GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -456,10 +456,10 @@ lp_callback_on_test_epoch_start (LpCallback *self,
  * Called when the pass of testing over the data has ended.
  */
 void
-lp_callback_on_test_epoch_end (LpCallback *self,
-                               LpTrainer *trainer,
-                               LpModel *model,
-                               GError **error)
+lp_callback_on_test_epoch_end (LpCallback  *self,
+                               LpTrainer   *trainer,
+                               LpModel     *model,
+                               GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -478,12 +478,12 @@ lp_callback_on_test_epoch_end (LpCallback *self,
  * Called before a batch of test.
  */
 void
-lp_callback_on_test_batch_start (LpCallback *self,
-                                 LpTrainer *trainer,
-                                 LpModel *model,
-                                 LpBatch *batch,
-                                 gint64 batch_idx,
-                                 GError **error)
+lp_callback_on_test_batch_start (LpCallback  *self,
+                                 LpTrainer   *trainer,
+                                 LpModel     *model,
+                                 LpBatch     *batch,
+                                 gint64       batch_idx,
+                                 GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -503,13 +503,13 @@ lp_callback_on_test_batch_start (LpCallback *self,
  * Called after a batch of test.
  */
 void
-lp_callback_on_test_batch_end (LpCallback *self,
-                               LpTrainer *trainer,
-                               LpModel *model,
-                               LpTensor *outputs,
-                               LpBatch *batch,
-                               gint64 batch_idx,
-                               GError **error)
+lp_callback_on_test_batch_end (LpCallback  *self,
+                               LpTrainer   *trainer,
+                               LpModel     *model,
+                               LpTensor    *outputs,
+                               LpBatch     *batch,
+                               gint64       batch_idx,
+                               GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -526,10 +526,10 @@ lp_callback_on_test_batch_end (LpCallback *self,
  * Called when prediction starts.
  */
 void
-lp_callback_on_predict_start (LpCallback *self,
-                              LpTrainer *trainer,
-                              LpModel *model,
-                              GError **error)
+lp_callback_on_predict_start (LpCallback  *self,
+                              LpTrainer   *trainer,
+                              LpModel     *model,
+                              GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -546,10 +546,10 @@ lp_callback_on_predict_start (LpCallback *self,
  * Called when prediction has ended.
  */
 void
-lp_callback_on_predict_end (LpCallback *self,
-                            LpTrainer *trainer,
-                            LpModel *model,
-                            GError **error)
+lp_callback_on_predict_end (LpCallback  *self,
+                            LpTrainer   *trainer,
+                            LpModel     *model,
+                            GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -566,10 +566,10 @@ lp_callback_on_predict_end (LpCallback *self,
  * Called when the pass of prediction over the data starts.
  */
 void
-lp_callback_on_predict_epoch_start (LpCallback *self,
-                                    LpTrainer *trainer,
-                                    LpModel *model,
-                                    GError **error)
+lp_callback_on_predict_epoch_start (LpCallback  *self,
+                                    LpTrainer   *trainer,
+                                    LpModel     *model,
+                                    GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -586,10 +586,10 @@ lp_callback_on_predict_epoch_start (LpCallback *self,
  * Called when the pass of prediction over the data has ended.
  */
 void
-lp_callback_on_predict_epoch_end (LpCallback *self,
-                                  LpTrainer *trainer,
-                                  LpModel *model,
-                                  GError **error)
+lp_callback_on_predict_epoch_end (LpCallback  *self,
+                                  LpTrainer   *trainer,
+                                  LpModel     *model,
+                                  GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -608,12 +608,12 @@ lp_callback_on_predict_epoch_end (LpCallback *self,
  * Called before a batch of predict.
  */
 void
-lp_callback_on_predict_batch_start (LpCallback *self,
-                                    LpTrainer *trainer,
-                                    LpModel *model,
-                                    LpBatch *batch,
-                                    gint64 batch_idx,
-                                    GError **error)
+lp_callback_on_predict_batch_start (LpCallback  *self,
+                                    LpTrainer   *trainer,
+                                    LpModel     *model,
+                                    LpBatch     *batch,
+                                    gint64       batch_idx,
+                                    GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -633,13 +633,13 @@ lp_callback_on_predict_batch_start (LpCallback *self,
  * Called after a batch of predict.
  */
 void
-lp_callback_on_predict_batch_end (LpCallback *self,
-                                  LpTrainer *trainer,
-                                  LpModel *model,
-                                  LpTensor *outputs,
-                                  LpBatch *batch,
-                                  gint64 batch_idx,
-                                  GError **error)
+lp_callback_on_predict_batch_end (LpCallback  *self,
+                                  LpTrainer   *trainer,
+                                  LpModel     *model,
+                                  LpTensor    *outputs,
+                                  LpBatch     *batch,
+                                  gint64       batch_idx,
+                                  GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -657,11 +657,11 @@ lp_callback_on_predict_batch_end (LpCallback *self,
  * Called before gradients are cleared.
  */
 void
-lp_callback_on_before_zero_grad (LpCallback *self,
-                                 LpTrainer *trainer,
-                                 LpModel *model,
-                                 LpOptimizer *optimizer,
-                                 GError **error)
+lp_callback_on_before_zero_grad (LpCallback   *self,
+                                 LpTrainer    *trainer,
+                                 LpModel      *model,
+                                 LpOptimizer  *optimizer,
+                                 GError      **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -679,11 +679,11 @@ lp_callback_on_before_zero_grad (LpCallback *self,
  * Called with the loss that backward starts from, scaled if the precision scales.
  */
 void
-lp_callback_on_before_backward (LpCallback *self,
-                                LpTrainer *trainer,
-                                LpModel *model,
-                                LpTensor *loss,
-                                GError **error)
+lp_callback_on_before_backward (LpCallback  *self,
+                                LpTrainer   *trainer,
+                                LpModel     *model,
+                                LpTensor    *loss,
+                                GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -700,10 +700,10 @@ lp_callback_on_before_backward (LpCallback *self,
  * Called after backward; gradients are still scaled.
  */
 void
-lp_callback_on_after_backward (LpCallback *self,
-                               LpTrainer *trainer,
-                               LpModel *model,
-                               GError **error)
+lp_callback_on_after_backward (LpCallback  *self,
+                               LpTrainer   *trainer,
+                               LpModel     *model,
+                               GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -721,11 +721,11 @@ lp_callback_on_after_backward (LpCallback *self,
  * Called before clipping and the step; gradients have true values.
  */
 void
-lp_callback_on_before_optimizer_step (LpCallback *self,
-                                      LpTrainer *trainer,
-                                      LpModel *model,
-                                      LpOptimizer *optimizer,
-                                      GError **error)
+lp_callback_on_before_optimizer_step (LpCallback   *self,
+                                      LpTrainer    *trainer,
+                                      LpModel      *model,
+                                      LpOptimizer  *optimizer,
+                                      GError      **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -743,11 +743,11 @@ lp_callback_on_before_optimizer_step (LpCallback *self,
  * Called with the state of a checkpoint about to be written: add to it.
  */
 void
-lp_callback_on_save_checkpoint (LpCallback *self,
-                                LpTrainer *trainer,
-                                LpModel *model,
-                                LpState *checkpoint,
-                                GError **error)
+lp_callback_on_save_checkpoint (LpCallback  *self,
+                                LpTrainer   *trainer,
+                                LpModel     *model,
+                                LpState     *checkpoint,
+                                GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -765,11 +765,11 @@ lp_callback_on_save_checkpoint (LpCallback *self,
  * Called with the state of a checkpoint being restored.
  */
 void
-lp_callback_on_load_checkpoint (LpCallback *self,
-                                LpTrainer *trainer,
-                                LpModel *model,
-                                LpState *checkpoint,
-                                GError **error)
+lp_callback_on_load_checkpoint (LpCallback  *self,
+                                LpTrainer   *trainer,
+                                LpModel     *model,
+                                LpState     *checkpoint,
+                                GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 
@@ -787,11 +787,11 @@ lp_callback_on_load_checkpoint (LpCallback *self,
  * Called when a run fails or is cancelled.
  */
 void
-lp_callback_on_exception (LpCallback *self,
-                          LpTrainer *trainer,
-                          LpModel *model,
-                          const char *message,
-                          GError **error)
+lp_callback_on_exception (LpCallback  *self,
+                          LpTrainer   *trainer,
+                          LpModel     *model,
+                          const char  *message,
+                          GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
 

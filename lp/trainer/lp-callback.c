@@ -13,76 +13,76 @@
 G_DEFINE_ABSTRACT_TYPE (LpCallback, lp_callback, G_TYPE_OBJECT)
 
 static void
-ignore_stage (LpCallback *self,
-              LpTrainer *trainer,
-              LpModel *model,
-              LpStage stage,
-              GError **error)
+ignore_stage (LpCallback  *self,
+              LpTrainer   *trainer,
+              LpModel     *model,
+              LpStage      stage,
+              GError     **error)
 {
 }
 
 static void
-ignore_event (LpCallback *self,
-              LpTrainer *trainer,
-              LpModel *model,
-              GError **error)
+ignore_event (LpCallback  *self,
+              LpTrainer   *trainer,
+              LpModel     *model,
+              GError     **error)
 {
 }
 
 static void
-ignore_batch_batch_idx (LpCallback *self,
-                        LpTrainer *trainer,
-                        LpModel *model,
-                        LpBatch *batch,
-                        gint64 batch_idx,
-                        GError **error)
+ignore_batch_batch_idx (LpCallback  *self,
+                        LpTrainer   *trainer,
+                        LpModel     *model,
+                        LpBatch     *batch,
+                        gint64       batch_idx,
+                        GError     **error)
 {
 }
 
 static void
-ignore_outputs_batch_batch_idx (LpCallback *self,
-                                LpTrainer *trainer,
-                                LpModel *model,
-                                LpTensor *outputs,
-                                LpBatch *batch,
-                                gint64 batch_idx,
-                                GError **error)
+ignore_outputs_batch_batch_idx (LpCallback  *self,
+                                LpTrainer   *trainer,
+                                LpModel     *model,
+                                LpTensor    *outputs,
+                                LpBatch     *batch,
+                                gint64       batch_idx,
+                                GError     **error)
 {
 }
 
 static void
-ignore_optimizer (LpCallback *self,
-                  LpTrainer *trainer,
-                  LpModel *model,
-                  LpOptimizer *optimizer,
-                  GError **error)
+ignore_optimizer (LpCallback   *self,
+                  LpTrainer    *trainer,
+                  LpModel      *model,
+                  LpOptimizer  *optimizer,
+                  GError      **error)
 {
 }
 
 static void
-ignore_loss (LpCallback *self,
-             LpTrainer *trainer,
-             LpModel *model,
-             LpTensor *loss,
-             GError **error)
+ignore_loss (LpCallback  *self,
+             LpTrainer   *trainer,
+             LpModel     *model,
+             LpTensor    *loss,
+             GError     **error)
 {
 }
 
 static void
-ignore_checkpoint (LpCallback *self,
-                   LpTrainer *trainer,
-                   LpModel *model,
-                   LpState *checkpoint,
-                   GError **error)
+ignore_checkpoint (LpCallback  *self,
+                   LpTrainer   *trainer,
+                   LpModel     *model,
+                   LpState     *checkpoint,
+                   GError     **error)
 {
 }
 
 static void
-ignore_message (LpCallback *self,
-                LpTrainer *trainer,
-                LpModel *model,
-                const char *message,
-                GError **error)
+ignore_message (LpCallback  *self,
+                LpTrainer   *trainer,
+                LpModel     *model,
+                const char  *message,
+                GError     **error)
 {
 }
 
@@ -93,16 +93,16 @@ lp_callback_real_dup_state_key (LpCallback *self)
 }
 
 static LpState *
-lp_callback_real_save_state (LpCallback *self,
-                             GError **error)
+lp_callback_real_save_state (LpCallback  *self,
+                             GError     **error)
 {
   return NULL;
 }
 
 static void
-lp_callback_real_load_state (LpCallback *self,
-                             LpState *state,
-                             GError **error)
+lp_callback_real_load_state (LpCallback  *self,
+                             LpState     *state,
+                             GError     **error)
 {
 }
 
@@ -193,8 +193,8 @@ lp_callback_dup_state_key (LpCallback *self)
  * Returns: (transfer full) (nullable): the state, or %NULL if there is none. Errors: a subclass's own
  */
 LpState *
-lp_callback_save_state (LpCallback *self,
-                        GError **error)
+lp_callback_save_state (LpCallback  *self,
+                        GError     **error)
 {
   GError *local = NULL;
   LpState *state;
@@ -222,9 +222,9 @@ lp_callback_save_state (LpCallback *self,
  * Goes on from a saved state.
  */
 void
-lp_callback_load_state (LpCallback *self,
-                        LpState *state,
-                        GError **error)
+lp_callback_load_state (LpCallback  *self,
+                        LpState     *state,
+                        GError     **error)
 {
   g_return_if_fail (LP_IS_CALLBACK (self));
   g_return_if_fail (LP_IS_STATE (state));

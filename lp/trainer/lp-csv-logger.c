@@ -112,8 +112,8 @@ append (LpCsvLogger  *self,
 }
 
 static void
-lp_csv_logger_save (LpLogger *logger,
-                    GError **error)
+lp_csv_logger_save (LpLogger  *logger,
+                    GError   **error)
 {
   LpCsvLogger *self = LP_CSV_LOGGER (logger);
   const char *folder;
@@ -144,10 +144,10 @@ is_known (LpCsvLogger *self,
 }
 
 static void
-lp_csv_logger_log_metrics (LpLogger *logger,
-                           GVariant *metrics,
-                           gint64 step,
-                           GError **error)
+lp_csv_logger_log_metrics (LpLogger  *logger,
+                           GVariant  *metrics,
+                           gint64     step,
+                           GError   **error)
 {
   LpCsvLogger *self = LP_CSV_LOGGER (logger);
   GVariantIter iter;

@@ -108,20 +108,20 @@ look (LpEarlyStopping  *self,
 }
 
 static void
-lp_early_stopping_on_validation_end (LpCallback *callback,
-                                     LpTrainer *trainer,
-                                     LpModel *model,
-                                     GError **error)
+lp_early_stopping_on_validation_end (LpCallback  *callback,
+                                     LpTrainer   *trainer,
+                                     LpModel     *model,
+                                     GError     **error)
 {
   if (lp_trainer_get_stage (trainer) == LP_STAGE_FIT && !lp_trainer_get_sanity_checking (trainer))
     look (LP_EARLY_STOPPING (callback), trainer, error);
 }
 
 static void
-lp_early_stopping_on_train_epoch_end (LpCallback *callback,
-                                      LpTrainer *trainer,
-                                      LpModel *model,
-                                      GError **error)
+lp_early_stopping_on_train_epoch_end (LpCallback  *callback,
+                                      LpTrainer   *trainer,
+                                      LpModel     *model,
+                                      GError     **error)
 {
   if (lp_trainer_get_num_val_batches (trainer) == 0)
     look (LP_EARLY_STOPPING (callback), trainer, error);
@@ -129,18 +129,18 @@ lp_early_stopping_on_train_epoch_end (LpCallback *callback,
 
 /* A run resumed after the decision ends where the first one would have. */
 static void
-lp_early_stopping_on_train_start (LpCallback *callback,
-                                  LpTrainer *trainer,
-                                  LpModel *model,
-                                  GError **error)
+lp_early_stopping_on_train_start (LpCallback  *callback,
+                                  LpTrainer   *trainer,
+                                  LpModel     *model,
+                                  GError     **error)
 {
   if (LP_EARLY_STOPPING (callback)->stop_reason != NULL)
     lp_trainer_stop (trainer);
 }
 
 static LpState *
-lp_early_stopping_save_state (LpCallback *callback,
-                              GError **error)
+lp_early_stopping_save_state (LpCallback  *callback,
+                              GError     **error)
 {
   LpEarlyStopping *self = LP_EARLY_STOPPING (callback);
   LpState *state = lp_state_new ();
@@ -156,9 +156,9 @@ lp_early_stopping_save_state (LpCallback *callback,
 }
 
 static void
-lp_early_stopping_load_state (LpCallback *callback,
-                              LpState *state,
-                              GError **error)
+lp_early_stopping_load_state (LpCallback  *callback,
+                              LpState     *state,
+                              GError     **error)
 {
   LpEarlyStopping *self = LP_EARLY_STOPPING (callback);
 
@@ -362,9 +362,9 @@ lp_early_stopping_init (LpEarlyStopping *self)
  * Returns: (transfer full): the callback
  */
 LpCallback *
-lp_early_stopping_new (const char *monitor,
-                       LpMonitorMode mode,
-                       guint patience)
+lp_early_stopping_new (const char    *monitor,
+                       LpMonitorMode  mode,
+                       guint          patience)
 {
   g_return_val_if_fail (monitor != NULL, NULL);
   g_return_val_if_fail (patience > 0, NULL);
@@ -397,7 +397,7 @@ lp_early_stopping_get_min_delta (LpEarlyStopping *self)
  */
 void
 lp_early_stopping_set_min_delta (LpEarlyStopping *self,
-                                 double min_delta)
+                                 double           min_delta)
 {
   g_return_if_fail (LP_IS_EARLY_STOPPING (self));
 
@@ -433,7 +433,7 @@ lp_early_stopping_get_patience (LpEarlyStopping *self)
  */
 void
 lp_early_stopping_set_patience (LpEarlyStopping *self,
-                                guint patience)
+                                guint            patience)
 {
   g_return_if_fail (LP_IS_EARLY_STOPPING (self));
 
@@ -469,7 +469,7 @@ lp_early_stopping_get_strict (LpEarlyStopping *self)
  */
 void
 lp_early_stopping_set_strict (LpEarlyStopping *self,
-                              gboolean strict)
+                              gboolean         strict)
 {
   g_return_if_fail (LP_IS_EARLY_STOPPING (self));
 
@@ -505,7 +505,7 @@ lp_early_stopping_get_check_finite (LpEarlyStopping *self)
  */
 void
 lp_early_stopping_set_check_finite (LpEarlyStopping *self,
-                                    gboolean check_finite)
+                                    gboolean         check_finite)
 {
   g_return_if_fail (LP_IS_EARLY_STOPPING (self));
 
@@ -541,7 +541,7 @@ lp_early_stopping_get_stopping_threshold (LpEarlyStopping *self)
  */
 void
 lp_early_stopping_set_stopping_threshold (LpEarlyStopping *self,
-                                          double stopping_threshold)
+                                          double           stopping_threshold)
 {
   g_return_if_fail (LP_IS_EARLY_STOPPING (self));
 
@@ -577,7 +577,7 @@ lp_early_stopping_get_divergence_threshold (LpEarlyStopping *self)
  */
 void
 lp_early_stopping_set_divergence_threshold (LpEarlyStopping *self,
-                                            double divergence_threshold)
+                                            double           divergence_threshold)
 {
   g_return_if_fail (LP_IS_EARLY_STOPPING (self));
 

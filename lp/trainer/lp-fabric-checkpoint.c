@@ -50,10 +50,10 @@ save_parts (LpFabric      *self,
  * Returns: whether it was written. Errors: %LP_ERROR_IO, and those of what is saved
  */
 gboolean
-lp_fabric_save (LpFabric *self,
-                const char *path,
-                LpState *extra,
-                GError **error)
+lp_fabric_save (LpFabric    *self,
+                const char  *path,
+                LpState     *extra,
+                GError     **error)
 {
   g_auto (LpCheckpoint) checkpoint = { NULL, };
 
@@ -113,9 +113,9 @@ load_parts (LpFabric      *self,
  *   %LP_ERROR_STATE before a module was set up, and those of what is loaded
  */
 LpState *
-lp_fabric_load (LpFabric *self,
-                const char *path,
-                GError **error)
+lp_fabric_load (LpFabric    *self,
+                const char  *path,
+                GError     **error)
 {
   g_auto (LpCheckpoint) checkpoint = { NULL, };
   LpState *extra;

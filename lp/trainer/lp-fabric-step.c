@@ -25,9 +25,9 @@ _lp_fabric_require_attached (LpFabric  *self,
  * Returns: (transfer full): the batch. Errors: %LP_ERROR_STATE before a module was set up, and the precision's
  */
 LpBatch *
-lp_fabric_convert_batch (LpFabric *self,
-                         LpBatch *batch,
-                         GError **error)
+lp_fabric_convert_batch (LpFabric  *self,
+                         LpBatch   *batch,
+                         GError   **error)
 {
   g_autoptr (LpBatch) converted = NULL;
 
@@ -53,10 +53,10 @@ lp_fabric_convert_batch (LpFabric *self,
  * Returns: (transfer full): the output. Errors: %LP_ERROR_STATE before a module was set up, the precision's and the module's
  */
 LpTensor *
-lp_fabric_forward (LpFabric *self,
-                   LpModule *module,
-                   LpTensor *input,
-                   GError **error)
+lp_fabric_forward (LpFabric  *self,
+                   LpModule  *module,
+                   LpTensor  *input,
+                   GError   **error)
 {
   g_autoptr (LpTensor) converted = NULL;
   g_autoptr (LpTensor) output = NULL;
@@ -91,8 +91,8 @@ lp_fabric_forward (LpFabric *self,
  * Returns: whether it could. Errors: %LP_ERROR_STATE before a module was set up, and the precision's
  */
 gboolean
-lp_fabric_begin_autocast (LpFabric *self,
-                          GError **error)
+lp_fabric_begin_autocast (LpFabric  *self,
+                          GError   **error)
 {
   g_return_val_if_fail (LP_IS_FABRIC (self), FALSE);
 
@@ -125,9 +125,9 @@ lp_fabric_end_autocast (LpFabric *self)
  * Returns: whether it could. Errors: %LP_ERROR_STATE before a module was set up, and the precision's
  */
 gboolean
-lp_fabric_backward (LpFabric *self,
-                    LpTensor *loss,
-                    GError **error)
+lp_fabric_backward (LpFabric  *self,
+                    LpTensor  *loss,
+                    GError   **error)
 {
   g_autoptr (LpTensor) scaled = NULL;
 
@@ -176,11 +176,11 @@ unscale (LpFabric     *self,
  *   precision's
  */
 gboolean
-lp_fabric_clip_gradients (LpFabric *self,
-                          LpOptimizer *optimizer,
-                          double value,
-                          LpClipAlgorithm algorithm,
-                          GError **error)
+lp_fabric_clip_gradients (LpFabric         *self,
+                          LpOptimizer      *optimizer,
+                          double            value,
+                          LpClipAlgorithm   algorithm,
+                          GError          **error)
 {
   g_return_val_if_fail (LP_IS_FABRIC (self), FALSE);
   g_return_val_if_fail (LP_IS_OPTIMIZER (optimizer), FALSE);
@@ -207,9 +207,9 @@ lp_fabric_clip_gradients (LpFabric *self,
  *   set up, and the precision's
  */
 LpStepResult
-lp_fabric_optimizer_step (LpFabric *self,
-                          LpOptimizer *optimizer,
-                          GError **error)
+lp_fabric_optimizer_step (LpFabric     *self,
+                          LpOptimizer  *optimizer,
+                          GError      **error)
 {
   LpStepResult result;
 

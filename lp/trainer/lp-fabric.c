@@ -245,8 +245,8 @@ lp_fabric_init (LpFabric *self)
  * Returns: (transfer full): the fabric. Errors: %LP_PRECISION_ERROR_UNKNOWN, which lists near names, and the plugin's
  */
 LpFabric *
-lp_fabric_new (const char *precision_request,
-               GError **error)
+lp_fabric_new (const char  *precision_request,
+               GError     **error)
 {
   return g_initable_new (LP_TYPE_FABRIC, NULL, error, "precision-request", precision_request, NULL);
 }
@@ -261,8 +261,8 @@ lp_fabric_new (const char *precision_request,
  * Returns: (transfer full): the fabric. Errors: the plugin's
  */
 LpFabric *
-lp_fabric_new_with_plugin (LpPrecisionPlugin *precision_plugin,
-                           GError **error)
+lp_fabric_new_with_plugin (LpPrecisionPlugin  *precision_plugin,
+                           GError            **error)
 {
   g_return_val_if_fail (LP_IS_PRECISION_PLUGIN (precision_plugin), NULL);
 
@@ -417,8 +417,8 @@ ensure_attached (LpFabric  *self,
  * Returns: whether it could. Errors: the precision's
  */
 gboolean
-lp_fabric_begin_init (LpFabric *self,
-                      GError **error)
+lp_fabric_begin_init (LpFabric  *self,
+                      GError   **error)
 {
   g_return_val_if_fail (LP_IS_FABRIC (self), FALSE);
 
@@ -435,8 +435,8 @@ lp_fabric_begin_init (LpFabric *self,
  * Returns: whether it could. Errors: the precision's
  */
 gboolean
-lp_fabric_end_init (LpFabric *self,
-                    GError **error)
+lp_fabric_end_init (LpFabric  *self,
+                    GError   **error)
 {
   g_return_val_if_fail (LP_IS_FABRIC (self), FALSE);
 
@@ -454,9 +454,9 @@ lp_fabric_end_init (LpFabric *self,
  * Returns: whether it could. Errors: the precision's, and %LP_ERROR_STATE for a module that was set up before
  */
 gboolean
-lp_fabric_setup_module (LpFabric *self,
-                        LpModule *module,
-                        GError **error)
+lp_fabric_setup_module (LpFabric  *self,
+                        LpModule  *module,
+                        GError   **error)
 {
   g_return_val_if_fail (LP_IS_FABRIC (self), FALSE);
   g_return_val_if_fail (LP_IS_MODULE (module), FALSE);
@@ -485,9 +485,9 @@ lp_fabric_setup_module (LpFabric *self,
  * Returns: whether it could. Errors: the precision's, and %LP_ERROR_STATE for an optimizer that was set up before
  */
 gboolean
-lp_fabric_setup_optimizer (LpFabric *self,
-                           LpOptimizer *optimizer,
-                           GError **error)
+lp_fabric_setup_optimizer (LpFabric     *self,
+                           LpOptimizer  *optimizer,
+                           GError      **error)
 {
   g_return_val_if_fail (LP_IS_FABRIC (self), FALSE);
   g_return_val_if_fail (LP_IS_OPTIMIZER (optimizer), FALSE);
@@ -519,8 +519,8 @@ lp_fabric_setup_optimizer (LpFabric *self,
  * Returns: whether it could. Errors: the plugin's
  */
 gboolean
-lp_fabric_close (LpFabric *self,
-                 GError **error)
+lp_fabric_close (LpFabric  *self,
+                 GError   **error)
 {
   g_autoptr (LpPrecisionPlugin) plugin = NULL;
 

@@ -10,31 +10,31 @@
 G_DEFINE_ABSTRACT_TYPE (LpLogger, lp_logger, G_TYPE_OBJECT)
 
 static void
-lp_logger_real_log_metrics (LpLogger *self,
-                            GVariant *metrics,
-                            gint64 step,
-                            GError **error)
+lp_logger_real_log_metrics (LpLogger  *self,
+                            GVariant  *metrics,
+                            gint64     step,
+                            GError   **error)
 {
   g_set_error (error, LP_ERROR, LP_ERROR_NOT_SUPPORTED, "%s does not implement log_metrics", G_OBJECT_TYPE_NAME (self));
 }
 
 static void
-lp_logger_real_log_hyperparams (LpLogger *self,
-                                GVariant *params,
-                                GError **error)
+lp_logger_real_log_hyperparams (LpLogger  *self,
+                                GVariant  *params,
+                                GError   **error)
 {
 }
 
 static void
-lp_logger_real_save (LpLogger *self,
-                     GError **error)
+lp_logger_real_save (LpLogger  *self,
+                     GError   **error)
 {
 }
 
 static void
-lp_logger_real_finish (LpLogger *self,
-                       const char *status,
-                       GError **error)
+lp_logger_real_finish (LpLogger    *self,
+                       const char  *status,
+                       GError     **error)
 {
   lp_logger_save (self, error);
 }
@@ -70,10 +70,10 @@ lp_logger_init (LpLogger *self)
  * Writes values.
  */
 void
-lp_logger_log_metrics (LpLogger *self,
-                       GVariant *metrics,
-                       gint64 step,
-                       GError **error)
+lp_logger_log_metrics (LpLogger  *self,
+                       GVariant  *metrics,
+                       gint64     step,
+                       GError   **error)
 {
   g_return_if_fail (LP_IS_LOGGER (self));
   g_return_if_fail (metrics != NULL && g_variant_is_of_type (metrics, G_VARIANT_TYPE ("a{sd}")));
@@ -90,9 +90,9 @@ lp_logger_log_metrics (LpLogger *self,
  * Writes the settings of a run.
  */
 void
-lp_logger_log_hyperparams (LpLogger *self,
-                           GVariant *params,
-                           GError **error)
+lp_logger_log_hyperparams (LpLogger  *self,
+                           GVariant  *params,
+                           GError   **error)
 {
   g_return_if_fail (LP_IS_LOGGER (self));
   g_return_if_fail (params != NULL && g_variant_is_of_type (params, G_VARIANT_TYPE_VARDICT));
@@ -108,8 +108,8 @@ lp_logger_log_hyperparams (LpLogger *self,
  * Brings everything to the disk.
  */
 void
-lp_logger_save (LpLogger *self,
-                GError **error)
+lp_logger_save (LpLogger  *self,
+                GError   **error)
 {
   g_return_if_fail (LP_IS_LOGGER (self));
 
@@ -125,9 +125,9 @@ lp_logger_save (LpLogger *self,
  * Ends the log of a run. The default saves.
  */
 void
-lp_logger_finish (LpLogger *self,
-                  const char *status,
-                  GError **error)
+lp_logger_finish (LpLogger    *self,
+                  const char  *status,
+                  GError     **error)
 {
   g_return_if_fail (LP_IS_LOGGER (self));
   g_return_if_fail (status != NULL);

@@ -246,8 +246,8 @@ _lp_model_checkpoint_save (LpModelCheckpoint  *self,
 }
 
 LpState *
-_lp_model_checkpoint_save_state (LpCallback *callback,
-                                 GError **error)
+_lp_model_checkpoint_save_state (LpCallback  *callback,
+                                 GError     **error)
 {
   LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
   LpState *state = lp_state_new ();
@@ -269,9 +269,9 @@ _lp_model_checkpoint_save_state (LpCallback *callback,
 }
 
 void
-_lp_model_checkpoint_load_state (LpCallback *callback,
-                                 LpState *state,
-                                 GError **error)
+_lp_model_checkpoint_load_state (LpCallback  *callback,
+                                 LpState     *state,
+                                 GError     **error)
 {
   LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
   g_autoptr (GVariant) list = lp_state_dup_value (state, "kept");

@@ -61,13 +61,13 @@ get_score (LpModelCheckpoint  *self,
 }
 
 static void
-lp_model_checkpoint_on_train_batch_end (LpCallback *callback,
-                                        LpTrainer *trainer,
-                                        LpModel *model,
-                                        LpTensor *outputs,
-                                        LpBatch *batch,
-                                        gint64 batch_idx,
-                                        GError **error)
+lp_model_checkpoint_on_train_batch_end (LpCallback  *callback,
+                                        LpTrainer   *trainer,
+                                        LpModel     *model,
+                                        LpTensor    *outputs,
+                                        LpBatch     *batch,
+                                        gint64       batch_idx,
+                                        GError     **error)
 {
   LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
   double score;
@@ -89,10 +89,10 @@ is_epoch_due (LpModelCheckpoint *self,
 
 /* A value of validation is judged as soon as it is known. */
 static void
-lp_model_checkpoint_on_validation_end (LpCallback *callback,
-                                       LpTrainer *trainer,
-                                       LpModel *model,
-                                       GError **error)
+lp_model_checkpoint_on_validation_end (LpCallback  *callback,
+                                       LpTrainer   *trainer,
+                                       LpModel     *model,
+                                       GError     **error)
 {
   LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
   double score;
@@ -102,10 +102,10 @@ lp_model_checkpoint_on_validation_end (LpCallback *callback,
 }
 
 static void
-lp_model_checkpoint_on_train_epoch_end (LpCallback *callback,
-                                        LpTrainer *trainer,
-                                        LpModel *model,
-                                        GError **error)
+lp_model_checkpoint_on_train_epoch_end (LpCallback  *callback,
+                                        LpTrainer   *trainer,
+                                        LpModel     *model,
+                                        GError     **error)
 {
   LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
   double score;
@@ -131,10 +131,10 @@ lp_model_checkpoint_dup_state_key (LpCallback *callback)
 }
 
 static void
-lp_model_checkpoint_on_fit_start (LpCallback *callback,
-                                  LpTrainer *trainer,
-                                  LpModel *model,
-                                  GError **error)
+lp_model_checkpoint_on_fit_start (LpCallback  *callback,
+                                  LpTrainer   *trainer,
+                                  LpModel     *model,
+                                  GError     **error)
 {
   LpModelCheckpoint *self = LP_MODEL_CHECKPOINT (callback);
 
@@ -358,9 +358,9 @@ lp_model_checkpoint_init (LpModelCheckpoint *self)
  * Returns: (transfer full): the callback
  */
 LpCallback *
-lp_model_checkpoint_new (const char *dirpath,
-                         const char *monitor,
-                         LpMonitorMode mode)
+lp_model_checkpoint_new (const char    *dirpath,
+                         const char    *monitor,
+                         LpMonitorMode  mode)
 {
   return g_object_new (LP_TYPE_MODEL_CHECKPOINT, "dirpath", dirpath, "monitor", monitor, "mode", mode, NULL);
 }
@@ -390,7 +390,7 @@ lp_model_checkpoint_dup_dirpath (LpModelCheckpoint *self)
  */
 void
 lp_model_checkpoint_set_dirpath (LpModelCheckpoint *self,
-                                 const char *dirpath)
+                                 const char        *dirpath)
 {
   g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
 
@@ -427,7 +427,7 @@ lp_model_checkpoint_dup_filename (LpModelCheckpoint *self)
  */
 void
 lp_model_checkpoint_set_filename (LpModelCheckpoint *self,
-                                  const char *filename)
+                                  const char        *filename)
 {
   g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
 
@@ -464,7 +464,7 @@ lp_model_checkpoint_get_save_top_k (LpModelCheckpoint *self)
  */
 void
 lp_model_checkpoint_set_save_top_k (LpModelCheckpoint *self,
-                                    gint save_top_k)
+                                    gint               save_top_k)
 {
   g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
 
@@ -500,7 +500,7 @@ lp_model_checkpoint_get_save_last (LpModelCheckpoint *self)
  */
 void
 lp_model_checkpoint_set_save_last (LpModelCheckpoint *self,
-                                   gboolean save_last)
+                                   gboolean           save_last)
 {
   g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
 
@@ -536,7 +536,7 @@ lp_model_checkpoint_get_save_weights_only (LpModelCheckpoint *self)
  */
 void
 lp_model_checkpoint_set_save_weights_only (LpModelCheckpoint *self,
-                                           gboolean save_weights_only)
+                                           gboolean           save_weights_only)
 {
   g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
 
@@ -572,7 +572,7 @@ lp_model_checkpoint_get_every_n_train_steps (LpModelCheckpoint *self)
  */
 void
 lp_model_checkpoint_set_every_n_train_steps (LpModelCheckpoint *self,
-                                             gint64 every_n_train_steps)
+                                             gint64             every_n_train_steps)
 {
   g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
 
@@ -608,7 +608,7 @@ lp_model_checkpoint_get_every_n_epochs (LpModelCheckpoint *self)
  */
 void
 lp_model_checkpoint_set_every_n_epochs (LpModelCheckpoint *self,
-                                        gint64 every_n_epochs)
+                                        gint64             every_n_epochs)
 {
   g_return_if_fail (LP_IS_MODEL_CHECKPOINT (self));
 

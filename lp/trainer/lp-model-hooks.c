@@ -3,53 +3,53 @@
 #include <lp/trainer/lp-model-private.h>
 
 static void
-ignore_stage (LpModel *self,
-              LpStage stage,
-              GError **error)
+ignore_stage (LpModel  *self,
+              LpStage   stage,
+              GError  **error)
 {
 }
 
 static void
-ignore_event (LpModel *self,
-              GError **error)
+ignore_event (LpModel  *self,
+              GError  **error)
 {
 }
 
 static void
-ignore_batch_batch_idx (LpModel *self,
-                        LpBatch *batch,
-                        gint64 batch_idx,
-                        GError **error)
+ignore_batch_batch_idx (LpModel  *self,
+                        LpBatch  *batch,
+                        gint64    batch_idx,
+                        GError  **error)
 {
 }
 
 static void
-ignore_outputs_batch_batch_idx (LpModel *self,
-                                LpTensor *outputs,
-                                LpBatch *batch,
-                                gint64 batch_idx,
-                                GError **error)
+ignore_outputs_batch_batch_idx (LpModel   *self,
+                                LpTensor  *outputs,
+                                LpBatch   *batch,
+                                gint64     batch_idx,
+                                GError   **error)
 {
 }
 
 static void
-ignore_optimizer (LpModel *self,
-                  LpOptimizer *optimizer,
-                  GError **error)
+ignore_optimizer (LpModel      *self,
+                  LpOptimizer  *optimizer,
+                  GError      **error)
 {
 }
 
 static void
-ignore_loss (LpModel *self,
-             LpTensor *loss,
-             GError **error)
+ignore_loss (LpModel   *self,
+             LpTensor  *loss,
+             GError   **error)
 {
 }
 
 static void
-ignore_checkpoint (LpModel *self,
-                   LpState *checkpoint,
-                   GError **error)
+ignore_checkpoint (LpModel  *self,
+                   LpState  *checkpoint,
+                   GError  **error)
 {
 }
 
@@ -101,9 +101,9 @@ _lp_model_class_init_hooks (LpModelClass *klass)
  * Called when an entry point starts, before anything else.
  */
 void
-lp_model_setup (LpModel *self,
-                LpStage stage,
-                GError **error)
+lp_model_setup (LpModel  *self,
+                LpStage   stage,
+                GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -119,9 +119,9 @@ lp_model_setup (LpModel *self,
  * Called when an entry point ends, whatever the outcome.
  */
 void
-lp_model_teardown (LpModel *self,
-                   LpStage stage,
-                   GError **error)
+lp_model_teardown (LpModel  *self,
+                   LpStage   stage,
+                   GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -136,8 +136,8 @@ lp_model_teardown (LpModel *self,
  * Called when a fit starts.
  */
 void
-lp_model_on_fit_start (LpModel *self,
-                       GError **error)
+lp_model_on_fit_start (LpModel  *self,
+                       GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -152,8 +152,8 @@ lp_model_on_fit_start (LpModel *self,
  * Called when a fit has ended.
  */
 void
-lp_model_on_fit_end (LpModel *self,
-                     GError **error)
+lp_model_on_fit_end (LpModel  *self,
+                     GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -168,8 +168,8 @@ lp_model_on_fit_end (LpModel *self,
  * Called when training starts.
  */
 void
-lp_model_on_train_start (LpModel *self,
-                         GError **error)
+lp_model_on_train_start (LpModel  *self,
+                         GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -184,8 +184,8 @@ lp_model_on_train_start (LpModel *self,
  * Called when training has ended.
  */
 void
-lp_model_on_train_end (LpModel *self,
-                       GError **error)
+lp_model_on_train_end (LpModel  *self,
+                       GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -200,8 +200,8 @@ lp_model_on_train_end (LpModel *self,
  * Called when an epoch of training starts.
  */
 void
-lp_model_on_train_epoch_start (LpModel *self,
-                               GError **error)
+lp_model_on_train_epoch_start (LpModel  *self,
+                               GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -216,8 +216,8 @@ lp_model_on_train_epoch_start (LpModel *self,
  * Called when an epoch of training has ended.
  */
 void
-lp_model_on_train_epoch_end (LpModel *self,
-                             GError **error)
+lp_model_on_train_epoch_end (LpModel  *self,
+                             GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -234,10 +234,10 @@ lp_model_on_train_epoch_end (LpModel *self,
  * Called before a batch of train.
  */
 void
-lp_model_on_train_batch_start (LpModel *self,
-                               LpBatch *batch,
-                               gint64 batch_idx,
-                               GError **error)
+lp_model_on_train_batch_start (LpModel  *self,
+                               LpBatch  *batch,
+                               gint64    batch_idx,
+                               GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -255,11 +255,11 @@ lp_model_on_train_batch_start (LpModel *self,
  * Called after a batch of train.
  */
 void
-lp_model_on_train_batch_end (LpModel *self,
-                             LpTensor *outputs,
-                             LpBatch *batch,
-                             gint64 batch_idx,
-                             GError **error)
+lp_model_on_train_batch_end (LpModel   *self,
+                             LpTensor  *outputs,
+                             LpBatch   *batch,
+                             gint64     batch_idx,
+                             GError   **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -274,8 +274,8 @@ lp_model_on_train_batch_end (LpModel *self,
  * Called when validation starts.
  */
 void
-lp_model_on_validation_start (LpModel *self,
-                              GError **error)
+lp_model_on_validation_start (LpModel  *self,
+                              GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -290,8 +290,8 @@ lp_model_on_validation_start (LpModel *self,
  * Called when validation has ended.
  */
 void
-lp_model_on_validation_end (LpModel *self,
-                            GError **error)
+lp_model_on_validation_end (LpModel  *self,
+                            GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -306,8 +306,8 @@ lp_model_on_validation_end (LpModel *self,
  * Called when the pass of validation over the data starts.
  */
 void
-lp_model_on_validation_epoch_start (LpModel *self,
-                                    GError **error)
+lp_model_on_validation_epoch_start (LpModel  *self,
+                                    GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -322,8 +322,8 @@ lp_model_on_validation_epoch_start (LpModel *self,
  * Called when the pass of validation over the data has ended.
  */
 void
-lp_model_on_validation_epoch_end (LpModel *self,
-                                  GError **error)
+lp_model_on_validation_epoch_end (LpModel  *self,
+                                  GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -340,10 +340,10 @@ lp_model_on_validation_epoch_end (LpModel *self,
  * Called before a batch of validation.
  */
 void
-lp_model_on_validation_batch_start (LpModel *self,
-                                    LpBatch *batch,
-                                    gint64 batch_idx,
-                                    GError **error)
+lp_model_on_validation_batch_start (LpModel  *self,
+                                    LpBatch  *batch,
+                                    gint64    batch_idx,
+                                    GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -361,11 +361,11 @@ lp_model_on_validation_batch_start (LpModel *self,
  * Called after a batch of validation.
  */
 void
-lp_model_on_validation_batch_end (LpModel *self,
-                                  LpTensor *outputs,
-                                  LpBatch *batch,
-                                  gint64 batch_idx,
-                                  GError **error)
+lp_model_on_validation_batch_end (LpModel   *self,
+                                  LpTensor  *outputs,
+                                  LpBatch   *batch,
+                                  gint64     batch_idx,
+                                  GError   **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -380,8 +380,8 @@ lp_model_on_validation_batch_end (LpModel *self,
  * Called when testing starts.
  */
 void
-lp_model_on_test_start (LpModel *self,
-                        GError **error)
+lp_model_on_test_start (LpModel  *self,
+                        GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -396,8 +396,8 @@ lp_model_on_test_start (LpModel *self,
  * Called when testing has ended.
  */
 void
-lp_model_on_test_end (LpModel *self,
-                      GError **error)
+lp_model_on_test_end (LpModel  *self,
+                      GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -412,8 +412,8 @@ lp_model_on_test_end (LpModel *self,
  * Called when the pass of testing over the data starts.
  */
 void
-lp_model_on_test_epoch_start (LpModel *self,
-                              GError **error)
+lp_model_on_test_epoch_start (LpModel  *self,
+                              GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -428,8 +428,8 @@ lp_model_on_test_epoch_start (LpModel *self,
  * Called when the pass of testing over the data has ended.
  */
 void
-lp_model_on_test_epoch_end (LpModel *self,
-                            GError **error)
+lp_model_on_test_epoch_end (LpModel  *self,
+                            GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -446,10 +446,10 @@ lp_model_on_test_epoch_end (LpModel *self,
  * Called before a batch of test.
  */
 void
-lp_model_on_test_batch_start (LpModel *self,
-                              LpBatch *batch,
-                              gint64 batch_idx,
-                              GError **error)
+lp_model_on_test_batch_start (LpModel  *self,
+                              LpBatch  *batch,
+                              gint64    batch_idx,
+                              GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -467,11 +467,11 @@ lp_model_on_test_batch_start (LpModel *self,
  * Called after a batch of test.
  */
 void
-lp_model_on_test_batch_end (LpModel *self,
-                            LpTensor *outputs,
-                            LpBatch *batch,
-                            gint64 batch_idx,
-                            GError **error)
+lp_model_on_test_batch_end (LpModel   *self,
+                            LpTensor  *outputs,
+                            LpBatch   *batch,
+                            gint64     batch_idx,
+                            GError   **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -486,8 +486,8 @@ lp_model_on_test_batch_end (LpModel *self,
  * Called when prediction starts.
  */
 void
-lp_model_on_predict_start (LpModel *self,
-                           GError **error)
+lp_model_on_predict_start (LpModel  *self,
+                           GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -502,8 +502,8 @@ lp_model_on_predict_start (LpModel *self,
  * Called when prediction has ended.
  */
 void
-lp_model_on_predict_end (LpModel *self,
-                         GError **error)
+lp_model_on_predict_end (LpModel  *self,
+                         GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -518,8 +518,8 @@ lp_model_on_predict_end (LpModel *self,
  * Called when the pass of prediction over the data starts.
  */
 void
-lp_model_on_predict_epoch_start (LpModel *self,
-                                 GError **error)
+lp_model_on_predict_epoch_start (LpModel  *self,
+                                 GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -534,8 +534,8 @@ lp_model_on_predict_epoch_start (LpModel *self,
  * Called when the pass of prediction over the data has ended.
  */
 void
-lp_model_on_predict_epoch_end (LpModel *self,
-                               GError **error)
+lp_model_on_predict_epoch_end (LpModel  *self,
+                               GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -552,10 +552,10 @@ lp_model_on_predict_epoch_end (LpModel *self,
  * Called before a batch of predict.
  */
 void
-lp_model_on_predict_batch_start (LpModel *self,
-                                 LpBatch *batch,
-                                 gint64 batch_idx,
-                                 GError **error)
+lp_model_on_predict_batch_start (LpModel  *self,
+                                 LpBatch  *batch,
+                                 gint64    batch_idx,
+                                 GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -573,11 +573,11 @@ lp_model_on_predict_batch_start (LpModel *self,
  * Called after a batch of predict.
  */
 void
-lp_model_on_predict_batch_end (LpModel *self,
-                               LpTensor *outputs,
-                               LpBatch *batch,
-                               gint64 batch_idx,
-                               GError **error)
+lp_model_on_predict_batch_end (LpModel   *self,
+                               LpTensor  *outputs,
+                               LpBatch   *batch,
+                               gint64     batch_idx,
+                               GError   **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -593,9 +593,9 @@ lp_model_on_predict_batch_end (LpModel *self,
  * Called before gradients are cleared.
  */
 void
-lp_model_on_before_zero_grad (LpModel *self,
-                              LpOptimizer *optimizer,
-                              GError **error)
+lp_model_on_before_zero_grad (LpModel      *self,
+                              LpOptimizer  *optimizer,
+                              GError      **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -611,9 +611,9 @@ lp_model_on_before_zero_grad (LpModel *self,
  * Called with the loss that backward starts from, scaled if the precision scales.
  */
 void
-lp_model_on_before_backward (LpModel *self,
-                             LpTensor *loss,
-                             GError **error)
+lp_model_on_before_backward (LpModel   *self,
+                             LpTensor  *loss,
+                             GError   **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -628,8 +628,8 @@ lp_model_on_before_backward (LpModel *self,
  * Called after backward; gradients are still scaled.
  */
 void
-lp_model_on_after_backward (LpModel *self,
-                            GError **error)
+lp_model_on_after_backward (LpModel  *self,
+                            GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -645,9 +645,9 @@ lp_model_on_after_backward (LpModel *self,
  * Called before clipping and the step; gradients have true values.
  */
 void
-lp_model_on_before_optimizer_step (LpModel *self,
-                                   LpOptimizer *optimizer,
-                                   GError **error)
+lp_model_on_before_optimizer_step (LpModel      *self,
+                                   LpOptimizer  *optimizer,
+                                   GError      **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -663,9 +663,9 @@ lp_model_on_before_optimizer_step (LpModel *self,
  * Called with the state of a checkpoint about to be written: add to it.
  */
 void
-lp_model_on_save_checkpoint (LpModel *self,
-                             LpState *checkpoint,
-                             GError **error)
+lp_model_on_save_checkpoint (LpModel  *self,
+                             LpState  *checkpoint,
+                             GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -681,9 +681,9 @@ lp_model_on_save_checkpoint (LpModel *self,
  * Called with the state of a checkpoint being restored.
  */
 void
-lp_model_on_load_checkpoint (LpModel *self,
-                             LpState *checkpoint,
-                             GError **error)
+lp_model_on_load_checkpoint (LpModel  *self,
+                             LpState  *checkpoint,
+                             GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 

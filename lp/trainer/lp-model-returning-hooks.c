@@ -6,16 +6,16 @@
 #include <lp/trainer/lp-callback.h>
 
 static LpBatch *
-keep_batch (LpModel *self,
-            LpBatch *batch,
-            GError **error)
+keep_batch (LpModel  *self,
+            LpBatch  *batch,
+            GError  **error)
 {
   return g_object_ref (batch);
 }
 
 static GPtrArray *
-no_callbacks (LpModel *self,
-              GError **error)
+no_callbacks (LpModel  *self,
+              GError  **error)
 {
   return g_ptr_array_new ();
 }
@@ -30,11 +30,11 @@ _lp_model_class_init_returning_hooks (LpModelClass *klass)
 
 /* Takes @result and @local. */
 static LpBatch *
-check_batch (LpModel    *self,
-             const char *method,
-             LpBatch    *result,
-             GError     *local,
-             GError    **error)
+check_batch (LpModel     *self,
+             const char  *method,
+             LpBatch     *result,
+             GError      *local,
+             GError     **error)
 {
   if (local == NULL && !LP_IS_BATCH (result))
     g_set_error (&local, LP_ERROR, LP_ERROR_SUBCLASS, "%s.%s returned no LpBatch and no error", G_OBJECT_TYPE_NAME (self), method);
@@ -57,9 +57,9 @@ check_batch (LpModel    *self,
  * Returns: (transfer full): the batch to go on with. Errors: %LP_ERROR_SUBCLASS if the subclass returns nothing, and its own
  */
 LpBatch *
-lp_model_on_before_batch_transfer (LpModel *self,
-                                   LpBatch *batch,
-                                   GError **error)
+lp_model_on_before_batch_transfer (LpModel  *self,
+                                   LpBatch  *batch,
+                                   GError  **error)
 {
   GError *local = NULL;
   LpBatch *result;
@@ -83,9 +83,9 @@ lp_model_on_before_batch_transfer (LpModel *self,
  * Returns: (transfer full): the batch to go on with. Errors: %LP_ERROR_SUBCLASS if the subclass returns nothing, and its own
  */
 LpBatch *
-lp_model_on_after_batch_transfer (LpModel *self,
-                                  LpBatch *batch,
-                                  GError **error)
+lp_model_on_after_batch_transfer (LpModel  *self,
+                                  LpBatch  *batch,
+                                  GError  **error)
 {
   GError *local = NULL;
   LpBatch *result;
@@ -126,8 +126,8 @@ clear_callback (gpointer data)
  *   something else, and its own
  */
 GPtrArray *
-lp_model_configure_callbacks (LpModel *self,
-                              GError **error)
+lp_model_configure_callbacks (LpModel  *self,
+                              GError  **error)
 {
   GError *local = NULL;
   GPtrArray *result;

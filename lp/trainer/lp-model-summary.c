@@ -90,7 +90,7 @@ append_dtypes (GString  *text,
  */
 char *
 lp_model_summarize (LpModel *self,
-                    gint max_depth)
+                    gint     max_depth)
 {
   LpModule *root = LP_MODULE (self);
   GString *text = g_string_new (NULL);

@@ -32,10 +32,10 @@ enum
 static GParamSpec *properties[N_PROPS];
 
 static LpTensor *
-lp_model_real_training_step (LpModel *self,
-                             LpBatch *batch,
-                             gint64 batch_idx,
-                             GError **error)
+lp_model_real_training_step (LpModel  *self,
+                             LpBatch  *batch,
+                             gint64    batch_idx,
+                             GError  **error)
 {
   g_set_error (error, LP_ERROR, LP_ERROR_NOT_SUPPORTED, "%s does not implement training_step", G_OBJECT_TYPE_NAME (self));
 
@@ -43,10 +43,10 @@ lp_model_real_training_step (LpModel *self,
 }
 
 static LpTensor *
-lp_model_real_validation_step (LpModel *self,
-                               LpBatch *batch,
-                               gint64 batch_idx,
-                               GError **error)
+lp_model_real_validation_step (LpModel  *self,
+                               LpBatch  *batch,
+                               gint64    batch_idx,
+                               GError  **error)
 {
   g_set_error (error, LP_ERROR, LP_ERROR_NOT_SUPPORTED, "%s does not implement validation_step",
                G_OBJECT_TYPE_NAME (self));
@@ -55,10 +55,10 @@ lp_model_real_validation_step (LpModel *self,
 }
 
 static LpTensor *
-lp_model_real_test_step (LpModel *self,
-                         LpBatch *batch,
-                         gint64 batch_idx,
-                         GError **error)
+lp_model_real_test_step (LpModel  *self,
+                         LpBatch  *batch,
+                         gint64    batch_idx,
+                         GError  **error)
 {
   g_set_error (error, LP_ERROR, LP_ERROR_NOT_SUPPORTED, "%s does not implement test_step", G_OBJECT_TYPE_NAME (self));
 
@@ -66,10 +66,10 @@ lp_model_real_test_step (LpModel *self,
 }
 
 static LpTensor *
-lp_model_real_predict_step (LpModel *self,
-                            LpBatch *batch,
-                            gint64 batch_idx,
-                            GError **error)
+lp_model_real_predict_step (LpModel  *self,
+                            LpBatch  *batch,
+                            gint64    batch_idx,
+                            GError  **error)
 {
   LpTensor *input = lp_batch_get_tensor (batch, 0);
 
@@ -84,8 +84,8 @@ lp_model_real_predict_step (LpModel *self,
 }
 
 static GObject *
-lp_model_real_configure_optimizers (LpModel *self,
-                                    GError **error)
+lp_model_real_configure_optimizers (LpModel  *self,
+                                    GError  **error)
 {
   g_set_error (error, LP_ERROR, LP_ERROR_NOT_SUPPORTED, "%s does not implement configure_optimizers",
                G_OBJECT_TYPE_NAME (self));
@@ -94,17 +94,17 @@ lp_model_real_configure_optimizers (LpModel *self,
 }
 
 static void
-lp_model_real_configure_model (LpModel *self,
-                               GError **error)
+lp_model_real_configure_model (LpModel  *self,
+                               GError  **error)
 {
 }
 
 static void
-lp_model_real_configure_gradient_clipping (LpModel *self,
-                                           LpOptimizer *optimizer,
-                                           double value,
-                                           LpClipAlgorithm algorithm,
-                                           GError **error)
+lp_model_real_configure_gradient_clipping (LpModel          *self,
+                                           LpOptimizer      *optimizer,
+                                           double            value,
+                                           LpClipAlgorithm   algorithm,
+                                           GError          **error)
 {
   LpModelPrivate *priv = lp_model_get_instance_private (self);
 
@@ -113,10 +113,10 @@ lp_model_real_configure_gradient_clipping (LpModel *self,
 }
 
 static LpBatch *
-lp_model_real_transfer_batch (LpModel *self,
-                              LpBatch *batch,
-                              LpDevice *device,
-                              GError **error)
+lp_model_real_transfer_batch (LpModel   *self,
+                              LpBatch   *batch,
+                              LpDevice  *device,
+                              GError   **error)
 {
   return lp_batch_to_device (batch, device, error);
 }
@@ -247,10 +247,10 @@ check_outputs (LpModel     *self,
  *   subclass's own
  */
 LpTensor *
-lp_model_training_step (LpModel *self,
-                        LpBatch *batch,
-                        gint64 batch_idx,
-                        GError **error)
+lp_model_training_step (LpModel  *self,
+                        LpBatch  *batch,
+                        gint64    batch_idx,
+                        GError  **error)
 {
   GError *local = NULL;
   LpTensor *outputs;
@@ -275,10 +275,10 @@ lp_model_training_step (LpModel *self,
  * Returns: (transfer full) (nullable): something for callbacks, or %NULL. Errors: a subclass's own
  */
 LpTensor *
-lp_model_validation_step (LpModel *self,
-                          LpBatch *batch,
-                          gint64 batch_idx,
-                          GError **error)
+lp_model_validation_step (LpModel  *self,
+                          LpBatch  *batch,
+                          gint64    batch_idx,
+                          GError  **error)
 {
   GError *local = NULL;
   LpTensor *outputs;
@@ -303,10 +303,10 @@ lp_model_validation_step (LpModel *self,
  * Returns: (transfer full) (nullable): something for callbacks, or %NULL. Errors: a subclass's own
  */
 LpTensor *
-lp_model_test_step (LpModel *self,
-                    LpBatch *batch,
-                    gint64 batch_idx,
-                    GError **error)
+lp_model_test_step (LpModel  *self,
+                    LpBatch  *batch,
+                    gint64    batch_idx,
+                    GError  **error)
 {
   GError *local = NULL;
   LpTensor *outputs;
@@ -331,10 +331,10 @@ lp_model_test_step (LpModel *self,
  * Returns: (transfer full): the predictions. Errors: %LP_ERROR_SUBCLASS if the subclass returns nothing, and its own
  */
 LpTensor *
-lp_model_predict_step (LpModel *self,
-                       LpBatch *batch,
-                       gint64 batch_idx,
-                       GError **error)
+lp_model_predict_step (LpModel  *self,
+                       LpBatch  *batch,
+                       gint64    batch_idx,
+                       GError  **error)
 {
   GError *local = NULL;
   LpTensor *outputs;
@@ -363,8 +363,8 @@ lp_model_predict_step (LpModel *self,
  *   returns something else, and its own
  */
 GObject *
-lp_model_configure_optimizers (LpModel *self,
-                               GError **error)
+lp_model_configure_optimizers (LpModel  *self,
+                               GError  **error)
 {
   GError *local = NULL;
   GObject *result;
@@ -396,8 +396,8 @@ lp_model_configure_optimizers (LpModel *self,
  * that what is built has the right dtype at once.
  */
 void
-lp_model_configure_model (LpModel *self,
-                          GError **error)
+lp_model_configure_model (LpModel  *self,
+                          GError  **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
 
@@ -415,11 +415,11 @@ lp_model_configure_model (LpModel *self,
  * Clips the gradients. The default asks the precision to do so if @value is above 0.
  */
 void
-lp_model_configure_gradient_clipping (LpModel *self,
-                                      LpOptimizer *optimizer,
-                                      double value,
-                                      LpClipAlgorithm algorithm,
-                                      GError **error)
+lp_model_configure_gradient_clipping (LpModel          *self,
+                                      LpOptimizer      *optimizer,
+                                      double            value,
+                                      LpClipAlgorithm   algorithm,
+                                      GError          **error)
 {
   g_return_if_fail (LP_IS_MODEL (self));
   g_return_if_fail (LP_IS_OPTIMIZER (optimizer));
@@ -439,10 +439,10 @@ lp_model_configure_gradient_clipping (LpModel *self,
  * Returns: (transfer full): the batch. Errors: %LP_ERROR_SUBCLASS if the subclass returns nothing, and its own
  */
 LpBatch *
-lp_model_transfer_batch (LpModel *self,
-                         LpBatch *batch,
-                         LpDevice *device,
-                         GError **error)
+lp_model_transfer_batch (LpModel   *self,
+                         LpBatch   *batch,
+                         LpDevice  *device,
+                         GError   **error)
 {
   GError *local = NULL;
   LpBatch *result;
@@ -508,11 +508,11 @@ require_trainer (LpModel     *self,
  *   the last time
  */
 gboolean
-lp_model_log (LpModel *self,
-              const char *name,
-              double value,
-              LpLogFlags flags,
-              GError **error)
+lp_model_log (LpModel     *self,
+              const char  *name,
+              double       value,
+              LpLogFlags   flags,
+              GError     **error)
 {
   LpTrainer *trainer;
 
@@ -538,11 +538,11 @@ lp_model_log (LpModel *self,
  * Returns: whether it could. Errors: as [method@Model.log], and %LP_ERROR_SHAPE for more than one element
  */
 gboolean
-lp_model_log_tensor (LpModel *self,
-                     const char *name,
-                     LpTensor *value,
-                     LpLogFlags flags,
-                     GError **error)
+lp_model_log_tensor (LpModel     *self,
+                     const char  *name,
+                     LpTensor    *value,
+                     LpLogFlags   flags,
+                     GError     **error)
 {
   LpTrainer *trainer;
 
@@ -569,11 +569,11 @@ lp_model_log_tensor (LpModel *self,
  * Returns: whether it could. Errors: as [method@Model.log], and the metric's own
  */
 gboolean
-lp_model_log_metric (LpModel *self,
-                     const char *name,
-                     LpMetric *metric,
-                     LpLogFlags flags,
-                     GError **error)
+lp_model_log_metric (LpModel     *self,
+                     const char  *name,
+                     LpMetric    *metric,
+                     LpLogFlags   flags,
+                     GError     **error)
 {
   LpTrainer *trainer;
 
@@ -613,8 +613,8 @@ lp_model_get_automatic_optimization (LpModel *self)
  * [method@Model.optimizer_step].
  */
 void
-lp_model_set_automatic_optimization (LpModel *self,
-                                     gboolean automatic_optimization)
+lp_model_set_automatic_optimization (LpModel  *self,
+                                     gboolean  automatic_optimization)
 {
   LpModelPrivate *priv = lp_model_get_instance_private (self);
 
@@ -656,7 +656,7 @@ lp_model_get_n_optimizers (LpModel *self)
  */
 LpOptimizer *
 lp_model_get_optimizer (LpModel *self,
-                        guint index)
+                        guint    index)
 {
   LpModelPrivate *priv = lp_model_get_instance_private (self);
 
@@ -695,9 +695,9 @@ require_manual (LpModel     *self,
  * Returns: whether it could. Errors: %LP_ERROR_STATE outside of manual optimization, and those of backward
  */
 gboolean
-lp_model_manual_backward (LpModel *self,
-                          LpTensor *loss,
-                          GError **error)
+lp_model_manual_backward (LpModel   *self,
+                          LpTensor  *loss,
+                          GError   **error)
 {
   LpTrainer *trainer;
 
@@ -722,9 +722,9 @@ lp_model_manual_backward (LpModel *self,
  *   optimization, %LP_ERROR_ARGUMENT for an optimizer that is not of this run
  */
 LpStepResult
-lp_model_optimizer_step (LpModel *self,
-                         LpOptimizer *optimizer,
-                         GError **error)
+lp_model_optimizer_step (LpModel      *self,
+                         LpOptimizer  *optimizer,
+                         GError      **error)
 {
   LpTrainer *trainer;
 
@@ -749,11 +749,11 @@ lp_model_optimizer_step (LpModel *self,
  * Returns: whether it could. Errors: %LP_ERROR_STATE outside of a fit, and the precision's
  */
 gboolean
-lp_model_clip_gradients (LpModel *self,
-                         LpOptimizer *optimizer,
-                         double value,
-                         LpClipAlgorithm algorithm,
-                         GError **error)
+lp_model_clip_gradients (LpModel          *self,
+                         LpOptimizer      *optimizer,
+                         double            value,
+                         LpClipAlgorithm   algorithm,
+                         GError          **error)
 {
   LpTrainer *trainer;
 
@@ -780,8 +780,8 @@ lp_model_clip_gradients (LpModel *self,
  * Returns: whether it could. Errors: %LP_ERROR_STATE outside of manual optimization
  */
 gboolean
-lp_model_step_schedulers (LpModel *self,
-                          GError **error)
+lp_model_step_schedulers (LpModel  *self,
+                          GError  **error)
 {
   LpTrainer *trainer;
 

@@ -134,63 +134,63 @@ draw_training (LpProgressBar *self,
 }
 
 static void
-lp_progress_bar_on_train_start (LpCallback *callback,
-                                LpTrainer *trainer,
-                                LpModel *model,
-                                GError **error)
+lp_progress_bar_on_train_start (LpCallback  *callback,
+                                LpTrainer   *trainer,
+                                LpModel     *model,
+                                GError     **error)
 {
   start_timing (LP_PROGRESS_BAR (callback), trainer->run.n_done);
   notice_precision (LP_PROGRESS_BAR (callback), trainer);
 }
 
 static void
-lp_progress_bar_on_train_epoch_start (LpCallback *callback,
-                                      LpTrainer *trainer,
-                                      LpModel *model,
-                                      GError **error)
+lp_progress_bar_on_train_epoch_start (LpCallback  *callback,
+                                      LpTrainer   *trainer,
+                                      LpModel     *model,
+                                      GError     **error)
 {
   start_timing (LP_PROGRESS_BAR (callback), 0);
 }
 
 static void
-lp_progress_bar_on_train_batch_end (LpCallback *callback,
-                                    LpTrainer *trainer,
-                                    LpModel *model,
-                                    LpTensor *outputs,
-                                    LpBatch *batch,
-                                    gint64 batch_idx,
-                                    GError **error)
+lp_progress_bar_on_train_batch_end (LpCallback  *callback,
+                                    LpTrainer   *trainer,
+                                    LpModel     *model,
+                                    LpTensor    *outputs,
+                                    LpBatch     *batch,
+                                    gint64       batch_idx,
+                                    GError     **error)
 {
   draw_training (LP_PROGRESS_BAR (callback), trainer, FALSE);
 }
 
 static void
-lp_progress_bar_on_train_epoch_end (LpCallback *callback,
-                                    LpTrainer *trainer,
-                                    LpModel *model,
-                                    GError **error)
+lp_progress_bar_on_train_epoch_end (LpCallback  *callback,
+                                    LpTrainer   *trainer,
+                                    LpModel     *model,
+                                    GError     **error)
 {
   draw_training (LP_PROGRESS_BAR (callback), trainer, TRUE);
 }
 
 static void
-start_evaluation (LpCallback *callback,
-                  LpTrainer *trainer,
-                  LpModel *model,
-                  GError **error)
+start_evaluation (LpCallback  *callback,
+                  LpTrainer   *trainer,
+                  LpModel     *model,
+                  GError     **error)
 {
   if (trainer->run.stage != LP_STAGE_FIT)
     start_timing (LP_PROGRESS_BAR (callback), 0);
 }
 
 static void
-draw_evaluation (LpCallback *callback,
-                 LpTrainer *trainer,
-                 LpModel *model,
-                 LpTensor *outputs,
-                 LpBatch *batch,
-                 gint64 batch_idx,
-                 GError **error)
+draw_evaluation (LpCallback  *callback,
+                 LpTrainer   *trainer,
+                 LpModel     *model,
+                 LpTensor    *outputs,
+                 LpBatch     *batch,
+                 gint64       batch_idx,
+                 GError     **error)
 {
   static const char *names[] = { "validation", "test", "prediction" };
   LpProgressBar *self = LP_PROGRESS_BAR (callback);
@@ -204,11 +204,11 @@ draw_evaluation (LpCallback *callback,
 
 /* Whatever is printed next begins on a line of its own. */
 static void
-lp_progress_bar_on_exception (LpCallback *callback,
-                              LpTrainer *trainer,
-                              LpModel *model,
-                              const char *message,
-                              GError **error)
+lp_progress_bar_on_exception (LpCallback  *callback,
+                              LpTrainer   *trainer,
+                              LpModel     *model,
+                              const char  *message,
+                              GError     **error)
 {
   LpProgressBar *self = LP_PROGRESS_BAR (callback);
 
@@ -329,7 +329,7 @@ lp_progress_bar_get_refresh_rate (LpProgressBar *self)
  */
 void
 lp_progress_bar_set_refresh_rate (LpProgressBar *self,
-                                  guint refresh_rate)
+                                  guint          refresh_rate)
 {
   g_return_if_fail (LP_IS_PROGRESS_BAR (self));
 

@@ -41,10 +41,10 @@ put_varint (GByteArray *out,
 }
 
 static void
-put_bytes (GByteArray   *out,
-           guint         field,
-           gconstpointer data,
-           gsize         size)
+put_bytes (GByteArray    *out,
+           guint          field,
+           gconstpointer  data,
+           gsize          size)
 {
   put_varint (out, field << 3 | 2);
   put_varint (out, size);
@@ -79,7 +79,7 @@ put_float (GByteArray *out,
 
 static gboolean
 write_record (LpTensorBoardLogger *self,
-              GByteArray         *payload)
+              GByteArray          *payload)
 {
   guint64 length = GUINT64_TO_LE ((guint64) payload->len);
   guint32 length_crc = GUINT32_TO_LE (_lp_crc32c_mask (_lp_crc32c (&length, 8)));
@@ -91,7 +91,7 @@ write_record (LpTensorBoardLogger *self,
 
 static void
 set_io_error (LpTensorBoardLogger  *self,
-              GError             **error)
+              GError              **error)
 {
   const int code = errno;
 
@@ -101,7 +101,7 @@ set_io_error (LpTensorBoardLogger  *self,
 
 static gboolean
 open_file (LpTensorBoardLogger  *self,
-           GError             **error)
+           GError              **error)
 {
   static gint count;
   g_autoptr (GByteArray) event = g_byte_array_new ();
@@ -150,10 +150,10 @@ make_summary (GVariant *metrics)
 }
 
 static void
-lp_tensor_board_logger_log_metrics (LpLogger *logger,
-                                    GVariant *metrics,
-                                    gint64 step,
-                                    GError **error)
+lp_tensor_board_logger_log_metrics (LpLogger  *logger,
+                                    GVariant  *metrics,
+                                    gint64     step,
+                                    GError   **error)
 {
   LpTensorBoardLogger *self = LP_TENSOR_BOARD_LOGGER (logger);
   g_autoptr (GByteArray) event = g_byte_array_new ();
@@ -171,8 +171,8 @@ lp_tensor_board_logger_log_metrics (LpLogger *logger,
 }
 
 static void
-lp_tensor_board_logger_save (LpLogger *logger,
-                             GError **error)
+lp_tensor_board_logger_save (LpLogger  *logger,
+                             GError   **error)
 {
   LpTensorBoardLogger *self = LP_TENSOR_BOARD_LOGGER (logger);
 
@@ -181,9 +181,9 @@ lp_tensor_board_logger_save (LpLogger *logger,
 }
 
 static void
-lp_tensor_board_logger_finish (LpLogger *logger,
-                               const char *status,
-                               GError **error)
+lp_tensor_board_logger_finish (LpLogger    *logger,
+                               const char  *status,
+                               GError     **error)
 {
   lp_tensor_board_logger_save (logger, error);
 }

@@ -141,10 +141,10 @@ save_run (LpTrainer     *self,
  *   %LP_ERROR_IO, and those of what is saved
  */
 gboolean
-lp_trainer_save_checkpoint (LpTrainer *self,
-                            const char *path,
-                            gboolean weights_only,
-                            GError **error)
+lp_trainer_save_checkpoint (LpTrainer   *self,
+                            const char  *path,
+                            gboolean     weights_only,
+                            GError     **error)
 {
   g_auto (LpCheckpoint) checkpoint = { NULL, };
   LpState *extra;

@@ -162,13 +162,13 @@ run_async (LpTrainer           *self,
  *   %LP_ERROR_STATE if the trainer is running; %LP_ERROR_IO and %LP_ERROR_FORMAT for checkpoints
  */
 gboolean
-lp_trainer_fit (LpTrainer *self,
-                LpModel *model,
-                LpDataLoader *train_loader,
-                LpDataLoader *val_loader,
-                const char *ckpt_path,
-                GCancellable *cancellable,
-                GError **error)
+lp_trainer_fit (LpTrainer     *self,
+                LpModel       *model,
+                LpDataLoader  *train_loader,
+                LpDataLoader  *val_loader,
+                const char    *ckpt_path,
+                GCancellable  *cancellable,
+                GError       **error)
 {
   g_return_val_if_fail (LP_IS_TRAINER (self), FALSE);
   g_return_val_if_fail (LP_IS_MODEL (model), FALSE);
@@ -192,14 +192,14 @@ lp_trainer_fit (LpTrainer *self,
  * Trains a model in the thread-default main context of the caller, one batch at a time between its other events.
  */
 void
-lp_trainer_fit_async (LpTrainer *self,
-                      LpModel *model,
-                      LpDataLoader *train_loader,
-                      LpDataLoader *val_loader,
-                      const char *ckpt_path,
-                      GCancellable *cancellable,
-                      GAsyncReadyCallback callback,
-                      gpointer user_data)
+lp_trainer_fit_async (LpTrainer           *self,
+                      LpModel             *model,
+                      LpDataLoader        *train_loader,
+                      LpDataLoader        *val_loader,
+                      const char          *ckpt_path,
+                      GCancellable        *cancellable,
+                      GAsyncReadyCallback  callback,
+                      gpointer             user_data)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (LP_IS_MODEL (model));
@@ -221,9 +221,9 @@ lp_trainer_fit_async (LpTrainer *self,
  * Returns: whether it could. Errors: those of [method@Trainer.fit]
  */
 gboolean
-lp_trainer_fit_finish (LpTrainer *self,
-                       GAsyncResult *result,
-                       GError **error)
+lp_trainer_fit_finish (LpTrainer     *self,
+                       GAsyncResult  *result,
+                       GError       **error)
 {
   g_return_val_if_fail (LP_IS_TRAINER (self), FALSE);
   g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
@@ -245,12 +245,12 @@ lp_trainer_fit_finish (LpTrainer *self,
  * Returns: (transfer full): the logged values, an `a{sd}`. Errors: as [method@Trainer.fit]
  */
 GVariant *
-lp_trainer_validate (LpTrainer *self,
-                     LpModel *model,
-                     LpDataLoader *loader,
-                     const char *ckpt_path,
-                     GCancellable *cancellable,
-                     GError **error)
+lp_trainer_validate (LpTrainer     *self,
+                     LpModel       *model,
+                     LpDataLoader  *loader,
+                     const char    *ckpt_path,
+                     GCancellable  *cancellable,
+                     GError       **error)
 {
   g_return_val_if_fail (LP_IS_TRAINER (self), NULL);
   g_return_val_if_fail (model == NULL || LP_IS_MODEL (model), NULL);
@@ -275,13 +275,13 @@ lp_trainer_validate (LpTrainer *self,
  * Validates a model in the thread-default main context of the caller, one batch at a time.
  */
 void
-lp_trainer_validate_async (LpTrainer *self,
-                           LpModel *model,
-                           LpDataLoader *loader,
-                           const char *ckpt_path,
-                           GCancellable *cancellable,
-                           GAsyncReadyCallback callback,
-                           gpointer user_data)
+lp_trainer_validate_async (LpTrainer           *self,
+                           LpModel             *model,
+                           LpDataLoader        *loader,
+                           const char          *ckpt_path,
+                           GCancellable        *cancellable,
+                           GAsyncReadyCallback  callback,
+                           gpointer             user_data)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (model == NULL || LP_IS_MODEL (model));
@@ -301,9 +301,9 @@ lp_trainer_validate_async (LpTrainer *self,
  * Returns: (transfer full): the logged values, an `a{sd}`. Errors: as [method@Trainer.fit]
  */
 GVariant *
-lp_trainer_validate_finish (LpTrainer *self,
-                            GAsyncResult *result,
-                            GError **error)
+lp_trainer_validate_finish (LpTrainer     *self,
+                            GAsyncResult  *result,
+                            GError       **error)
 {
   g_return_val_if_fail (LP_IS_TRAINER (self), NULL);
   g_return_val_if_fail (g_task_is_valid (result, self), NULL);
@@ -325,12 +325,12 @@ lp_trainer_validate_finish (LpTrainer *self,
  * Returns: (transfer full): the logged values, an `a{sd}`. Errors: as [method@Trainer.fit]
  */
 GVariant *
-lp_trainer_test (LpTrainer *self,
-                 LpModel *model,
-                 LpDataLoader *loader,
-                 const char *ckpt_path,
-                 GCancellable *cancellable,
-                 GError **error)
+lp_trainer_test (LpTrainer     *self,
+                 LpModel       *model,
+                 LpDataLoader  *loader,
+                 const char    *ckpt_path,
+                 GCancellable  *cancellable,
+                 GError       **error)
 {
   g_return_val_if_fail (LP_IS_TRAINER (self), NULL);
   g_return_val_if_fail (model == NULL || LP_IS_MODEL (model), NULL);
@@ -355,13 +355,13 @@ lp_trainer_test (LpTrainer *self,
  * Tests a model in the thread-default main context of the caller, one batch at a time.
  */
 void
-lp_trainer_test_async (LpTrainer *self,
-                       LpModel *model,
-                       LpDataLoader *loader,
-                       const char *ckpt_path,
-                       GCancellable *cancellable,
-                       GAsyncReadyCallback callback,
-                       gpointer user_data)
+lp_trainer_test_async (LpTrainer           *self,
+                       LpModel             *model,
+                       LpDataLoader        *loader,
+                       const char          *ckpt_path,
+                       GCancellable        *cancellable,
+                       GAsyncReadyCallback  callback,
+                       gpointer             user_data)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (model == NULL || LP_IS_MODEL (model));
@@ -381,9 +381,9 @@ lp_trainer_test_async (LpTrainer *self,
  * Returns: (transfer full): the logged values, an `a{sd}`. Errors: as [method@Trainer.fit]
  */
 GVariant *
-lp_trainer_test_finish (LpTrainer *self,
-                        GAsyncResult *result,
-                        GError **error)
+lp_trainer_test_finish (LpTrainer     *self,
+                        GAsyncResult  *result,
+                        GError       **error)
 {
   g_return_val_if_fail (LP_IS_TRAINER (self), NULL);
   g_return_val_if_fail (g_task_is_valid (result, self), NULL);
@@ -405,12 +405,12 @@ lp_trainer_test_finish (LpTrainer *self,
  * Returns: (transfer container) (element-type LpTensor): the predictions, one tensor per batch. Errors: as [method@Trainer.fit]
  */
 GPtrArray *
-lp_trainer_predict (LpTrainer *self,
-                    LpModel *model,
-                    LpDataLoader *loader,
-                    const char *ckpt_path,
-                    GCancellable *cancellable,
-                    GError **error)
+lp_trainer_predict (LpTrainer     *self,
+                    LpModel       *model,
+                    LpDataLoader  *loader,
+                    const char    *ckpt_path,
+                    GCancellable  *cancellable,
+                    GError       **error)
 {
   g_return_val_if_fail (LP_IS_TRAINER (self), NULL);
   g_return_val_if_fail (model == NULL || LP_IS_MODEL (model), NULL);
@@ -435,13 +435,13 @@ lp_trainer_predict (LpTrainer *self,
  * Computes predictions in the thread-default main context of the caller, one batch at a time.
  */
 void
-lp_trainer_predict_async (LpTrainer *self,
-                          LpModel *model,
-                          LpDataLoader *loader,
-                          const char *ckpt_path,
-                          GCancellable *cancellable,
-                          GAsyncReadyCallback callback,
-                          gpointer user_data)
+lp_trainer_predict_async (LpTrainer           *self,
+                          LpModel             *model,
+                          LpDataLoader        *loader,
+                          const char          *ckpt_path,
+                          GCancellable        *cancellable,
+                          GAsyncReadyCallback  callback,
+                          gpointer             user_data)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (model == NULL || LP_IS_MODEL (model));
@@ -461,9 +461,9 @@ lp_trainer_predict_async (LpTrainer *self,
  * Returns: (transfer container) (element-type LpTensor): the predictions, one tensor per batch. Errors: as [method@Trainer.fit]
  */
 GPtrArray *
-lp_trainer_predict_finish (LpTrainer *self,
-                           GAsyncResult *result,
-                           GError **error)
+lp_trainer_predict_finish (LpTrainer     *self,
+                           GAsyncResult  *result,
+                           GError       **error)
 {
   g_return_val_if_fail (LP_IS_TRAINER (self), NULL);
   g_return_val_if_fail (g_task_is_valid (result, self), NULL);

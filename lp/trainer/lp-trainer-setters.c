@@ -11,7 +11,7 @@
  */
 void
 lp_trainer_set_max_epochs (LpTrainer *self,
-                           gint max_epochs)
+                           gint       max_epochs)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (max_epochs >= -1);
@@ -28,7 +28,7 @@ lp_trainer_set_max_epochs (LpTrainer *self,
  */
 void
 lp_trainer_set_min_epochs (LpTrainer *self,
-                           gint min_epochs)
+                           gint       min_epochs)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (min_epochs >= 0);
@@ -45,7 +45,7 @@ lp_trainer_set_min_epochs (LpTrainer *self,
  */
 void
 lp_trainer_set_max_steps (LpTrainer *self,
-                          gint64 max_steps)
+                          gint64     max_steps)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (max_steps >= -1);
@@ -62,7 +62,7 @@ lp_trainer_set_max_steps (LpTrainer *self,
  */
 void
 lp_trainer_set_min_steps (LpTrainer *self,
-                          gint64 min_steps)
+                          gint64     min_steps)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (min_steps >= 0);
@@ -79,7 +79,7 @@ lp_trainer_set_min_steps (LpTrainer *self,
  */
 void
 lp_trainer_set_max_time (LpTrainer *self,
-                         double max_time)
+                         double     max_time)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (max_time >= 0);
@@ -96,7 +96,7 @@ lp_trainer_set_max_time (LpTrainer *self,
  */
 void
 lp_trainer_set_limit_train_batches (LpTrainer *self,
-                                    double limit_train_batches)
+                                    double     limit_train_batches)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_train_batches >= 0);
@@ -113,7 +113,7 @@ lp_trainer_set_limit_train_batches (LpTrainer *self,
  */
 void
 lp_trainer_set_limit_val_batches (LpTrainer *self,
-                                  double limit_val_batches)
+                                  double     limit_val_batches)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_val_batches >= 0);
@@ -130,7 +130,7 @@ lp_trainer_set_limit_val_batches (LpTrainer *self,
  */
 void
 lp_trainer_set_limit_test_batches (LpTrainer *self,
-                                   double limit_test_batches)
+                                   double     limit_test_batches)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_test_batches >= 0);
@@ -147,7 +147,7 @@ lp_trainer_set_limit_test_batches (LpTrainer *self,
  */
 void
 lp_trainer_set_limit_predict_batches (LpTrainer *self,
-                                      double limit_predict_batches)
+                                      double     limit_predict_batches)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (limit_predict_batches >= 0);
@@ -164,7 +164,7 @@ lp_trainer_set_limit_predict_batches (LpTrainer *self,
  */
 void
 lp_trainer_set_val_check_interval (LpTrainer *self,
-                                   double val_check_interval)
+                                   double     val_check_interval)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (val_check_interval >= 0);
@@ -181,7 +181,7 @@ lp_trainer_set_val_check_interval (LpTrainer *self,
  */
 void
 lp_trainer_set_check_val_every_n_epoch (LpTrainer *self,
-                                        gint check_val_every_n_epoch)
+                                        gint       check_val_every_n_epoch)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (check_val_every_n_epoch >= 0);
@@ -198,7 +198,7 @@ lp_trainer_set_check_val_every_n_epoch (LpTrainer *self,
  */
 void
 lp_trainer_set_accumulate_grad_batches (LpTrainer *self,
-                                        gint accumulate_grad_batches)
+                                        gint       accumulate_grad_batches)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (accumulate_grad_batches >= 1);
@@ -215,7 +215,7 @@ lp_trainer_set_accumulate_grad_batches (LpTrainer *self,
  */
 void
 lp_trainer_set_gradient_clip_val (LpTrainer *self,
-                                  double gradient_clip_val)
+                                  double     gradient_clip_val)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (gradient_clip_val >= 0);
@@ -231,8 +231,8 @@ lp_trainer_set_gradient_clip_val (LpTrainer *self,
  * Sets how gradients are clipped. It counts from the next run on.
  */
 void
-lp_trainer_set_gradient_clip_algorithm (LpTrainer *self,
-                                        LpClipAlgorithm gradient_clip_algorithm)
+lp_trainer_set_gradient_clip_algorithm (LpTrainer       *self,
+                                        LpClipAlgorithm  gradient_clip_algorithm)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
@@ -248,7 +248,7 @@ lp_trainer_set_gradient_clip_algorithm (LpTrainer *self,
  */
 void
 lp_trainer_set_fast_dev_run (LpTrainer *self,
-                             gint fast_dev_run)
+                             gint       fast_dev_run)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (fast_dev_run >= 0);
@@ -265,7 +265,7 @@ lp_trainer_set_fast_dev_run (LpTrainer *self,
  */
 void
 lp_trainer_set_num_sanity_val_steps (LpTrainer *self,
-                                     gint num_sanity_val_steps)
+                                     gint       num_sanity_val_steps)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (num_sanity_val_steps >= -1);
@@ -282,7 +282,7 @@ lp_trainer_set_num_sanity_val_steps (LpTrainer *self,
  */
 void
 lp_trainer_set_overfit_batches (LpTrainer *self,
-                                double overfit_batches)
+                                double     overfit_batches)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (overfit_batches >= 0);
@@ -299,7 +299,7 @@ lp_trainer_set_overfit_batches (LpTrainer *self,
  */
 void
 lp_trainer_set_log_every_n_steps (LpTrainer *self,
-                                  gint log_every_n_steps)
+                                  gint       log_every_n_steps)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (log_every_n_steps >= 0);
@@ -316,7 +316,7 @@ lp_trainer_set_log_every_n_steps (LpTrainer *self,
  */
 void
 lp_trainer_set_enable_progress_bar (LpTrainer *self,
-                                    gboolean enable_progress_bar)
+                                    gboolean   enable_progress_bar)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
@@ -332,7 +332,7 @@ lp_trainer_set_enable_progress_bar (LpTrainer *self,
  */
 void
 lp_trainer_set_enable_checkpointing (LpTrainer *self,
-                                     gboolean enable_checkpointing)
+                                     gboolean   enable_checkpointing)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
@@ -348,7 +348,7 @@ lp_trainer_set_enable_checkpointing (LpTrainer *self,
  */
 void
 lp_trainer_set_enable_model_summary (LpTrainer *self,
-                                     gboolean enable_model_summary)
+                                     gboolean   enable_model_summary)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
@@ -364,7 +364,7 @@ lp_trainer_set_enable_model_summary (LpTrainer *self,
  */
 void
 lp_trainer_set_handle_signals (LpTrainer *self,
-                               gboolean handle_signals)
+                               gboolean   handle_signals)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
 
@@ -379,7 +379,7 @@ lp_trainer_set_handle_signals (LpTrainer *self,
  * Sets where checkpoints go if nothing else is said; %NULL is the current folder. It counts from the next run on.
  */
 void
-lp_trainer_set_default_root_dir (LpTrainer *self,
+lp_trainer_set_default_root_dir (LpTrainer  *self,
                                  const char *default_root_dir)
 {
   g_return_if_fail (LP_IS_TRAINER (self));

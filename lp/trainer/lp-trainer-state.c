@@ -12,7 +12,7 @@
  * Adds a callback. It takes part in the next run.
  */
 void
-lp_trainer_add_callback (LpTrainer *self,
+lp_trainer_add_callback (LpTrainer  *self,
                          LpCallback *callback)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
@@ -30,7 +30,7 @@ lp_trainer_add_callback (LpTrainer *self,
  * Removes a callback. It still takes part in a run that is on.
  */
 void
-lp_trainer_remove_callback (LpTrainer *self,
+lp_trainer_remove_callback (LpTrainer  *self,
                             LpCallback *callback)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
@@ -74,7 +74,7 @@ lp_trainer_dup_callbacks (LpTrainer *self)
  */
 void
 lp_trainer_add_logger (LpTrainer *self,
-                       LpLogger *logger)
+                       LpLogger  *logger)
 {
   g_return_if_fail (LP_IS_TRAINER (self));
   g_return_if_fail (LP_IS_LOGGER (logger));
@@ -221,7 +221,7 @@ lp_trainer_dup_progress_bar_metrics (LpTrainer *self)
  * Returns: the value; NaN if there is none
  */
 double
-lp_trainer_get_metric (LpTrainer *self,
+lp_trainer_get_metric (LpTrainer  *self,
                        const char *name)
 {
   double value = NAN;

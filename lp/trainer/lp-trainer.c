@@ -485,8 +485,8 @@ lp_trainer_init (LpTrainer *self)
  * Returns: (transfer full): the trainer. Errors: %LP_PRECISION_ERROR_UNKNOWN, which lists near names, and the plugin's
  */
 LpTrainer *
-lp_trainer_new (const char *precision_request,
-                GError **error)
+lp_trainer_new (const char  *precision_request,
+                GError     **error)
 {
   return g_initable_new (LP_TYPE_TRAINER, NULL, error, "precision-request", precision_request, NULL);
 }
@@ -501,8 +501,8 @@ lp_trainer_new (const char *precision_request,
  * Returns: (transfer full): the trainer. Errors: the plugin's
  */
 LpTrainer *
-lp_trainer_new_with_plugin (LpPrecisionPlugin *precision_plugin,
-                            GError **error)
+lp_trainer_new_with_plugin (LpPrecisionPlugin  *precision_plugin,
+                            GError            **error)
 {
   g_return_val_if_fail (LP_IS_PRECISION_PLUGIN (precision_plugin), NULL);
 
@@ -634,9 +634,9 @@ lp_trainer_dup_precision_plugin (LpTrainer *self)
  *   plugin's
  */
 gboolean
-lp_trainer_set_precision_plugin (LpTrainer *self,
-                                 LpPrecisionPlugin *precision_plugin,
-                                 GError **error)
+lp_trainer_set_precision_plugin (LpTrainer          *self,
+                                 LpPrecisionPlugin  *precision_plugin,
+                                 GError            **error)
 {
   g_return_val_if_fail (LP_IS_TRAINER (self), FALSE);
 

@@ -46,10 +46,10 @@ put (gconstpointer data,
 }
 
 static void
-expect (Loader        loader,
-        gconstpointer data,
-        gsize         size,
-        const char   *part)
+expect (Loader         loader,
+        gconstpointer  data,
+        gsize          size,
+        const char    *part)
 {
   g_autoptr (GError) error = NULL;
 
@@ -125,9 +125,9 @@ test_missing (void)
 }
 
 static void
-gzip (const char *path,
-      gconstpointer data,
-      gsize size)
+gzip (const char    *path,
+      gconstpointer  data,
+      gsize          size)
 {
   g_autoptr (GConverter) compressor = G_CONVERTER (g_zlib_compressor_new (G_ZLIB_COMPRESSOR_FORMAT_GZIP, 9));
   guint8 buffer[4096];

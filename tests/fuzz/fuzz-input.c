@@ -55,8 +55,8 @@ fuzz_be_quiet (void)
 
 /* A loader succeeds, or it says what was wrong. Takes the error. */
 void
-fuzz_check (gboolean ok,
-            GError  *error)
+fuzz_check (gboolean  ok,
+            GError   *error)
 {
   g_assert_true (ok == (error == NULL));
   g_assert_true (error == NULL || *error->message != '\0');

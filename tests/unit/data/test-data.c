@@ -160,9 +160,9 @@ test_batch (void)
 }
 
 static void
-write_file (const char   *path,
-            gconstpointer data,
-            gsize         size)
+write_file (const char    *path,
+            gconstpointer  data,
+            gsize          size)
 {
   g_assert_true (g_file_set_contents (path, data, size, NULL));
 }

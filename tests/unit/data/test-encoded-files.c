@@ -31,8 +31,8 @@ test_quarters_encode (LpDType *self, GBytes *values, LpShape *shape, gint axis, 
 }
 
 static GBytes *
-test_quarters_decode (LpDType *self, GBytes *data, LpShape *shape, gint axis, gint64 first_block, gint64 n_blocks,
-                      GError **error)
+test_quarters_decode (LpDType *self, GBytes *data, LpShape *shape, gint axis, gint64 first_block, gint64   n_blocks,
+                      GError                                                                             **error)
 {
   const gint8 *x = g_bytes_get_data (data, NULL);
   float *y = g_new (float, n_blocks * 4);

@@ -16,9 +16,9 @@ new_tensor (const double *values,
 }
 
 static LpTensor *
-new_random (gint64   rows,
-            gint64   columns,
-            guint    seed)
+new_random (gint64 rows,
+            gint64 columns,
+            guint  seed)
 {
   g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
   g_autofree double *values = g_new (double, rows * columns);
@@ -74,8 +74,8 @@ counting_recipe_get_interval (LpFp8Recipe *recipe)
 }
 
 static LpDType *
-counting_recipe_get_dtype (LpFp8Recipe   *recipe,
-                           LpOperandRole  role,
+counting_recipe_get_dtype (LpFp8Recipe    *recipe,
+                           LpOperandRole   role,
                            GError        **error)
 {
   CountingRecipe *self = COUNTING_RECIPE (recipe);

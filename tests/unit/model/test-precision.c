@@ -234,11 +234,11 @@ test_names (void)
 }
 
 static void
-assert_refused (GType             type,
-                const char       *precision,
-                const char       *backend,
-                const char       *level,
-                int               code)
+assert_refused (GType       type,
+                const char *precision,
+                const char *backend,
+                const char *level,
+                int         code)
 {
   g_autoptr (GError) error = NULL;
 

@@ -228,9 +228,9 @@ test_half_stochastic (gconstpointer precision)
 
 /* Updates far below the spacing of bf16: to nearest they are lost, by chance they are right on average. */
 static GBytes *
-creep (gboolean stochastic,
-       int      n_threads,
-       double  *mean)
+creep (gboolean  stochastic,
+       int       n_threads,
+       double   *mean)
 {
   gint64 dims[1] = { N_LARGE };
   g_autoptr (LpTensor) parameter = lp_tensor_ones (dims, 1, lp_dtype_bf16 (), NULL, NULL);

@@ -156,8 +156,8 @@ on_train_batch_start (LpCallback *callback, LpTrainer *trainer, LpModel *model, 
 }
 
 static void
-on_train_batch_end (LpCallback *callback, LpTrainer *trainer, LpModel *model, LpTensor *outputs, LpBatch *batch,
-                    gint64 batch_idx, GError **error)
+on_train_batch_end (LpCallback *callback, LpTrainer *trainer, LpModel *model, LpTensor *outputs, LpBatch  *batch,
+                    gint64 batch_idx, GError                                                             **error)
 {
   record ("]batch");
 }

@@ -63,8 +63,8 @@ start_hook (LpCallback *callback, LpTrainer *trainer, LpModel *model, LpBatch *b
 }
 
 static void
-end_hook (LpCallback *callback, LpTrainer *trainer, LpModel *model, LpTensor *outputs, LpBatch *batch, gint64 batch_idx,
-          GError **error)
+end_hook (LpCallback *callback, LpTrainer *trainer, LpModel *model, LpTensor *outputs, LpBatch *batch, gint64   batch_idx,
+          GError                                                                                              **error)
 {
   hook (error);
 }
@@ -363,8 +363,8 @@ fit_async (LpTrainer *trainer, LpModel *model, LpDataLoader *train, LpDataLoader
 typedef gboolean (* EntryPoint) (LpTrainer *, LpModel *, LpDataLoader *, LpDataLoader *, GError **);
 
 static gboolean
-run (EntryPoint entry,
-     GError   **error)
+run (EntryPoint   entry,
+     GError     **error)
 {
   g_autoptr (LpPrecisionPlugin) plugin = g_initable_new (FAULTY_TYPE_PLUGIN, NULL, NULL, "precision", "16-mixed", NULL);
   g_autoptr (LpTrainer) trainer = lp_trainer_new_with_plugin (plugin, NULL);
