@@ -48,7 +48,12 @@ typedef struct
   float       values[16];
   float       thresholds[15];
   guint8      codes[8];
-  float       levels[4][8];   /* of a binary search for the count: 1, 2, 4 and 8 thresholds, repeated to fill a vector */
+  /* For vectors: values in [-1, 1] times @factor are rounded to 16 bits, of which the upper 5 are a bucket with at most one threshold.
+   * How many thresholds lie in the buckets below, from bucket 0 on and from bucket -16 on; and, by that count, the low and the high byte
+   * of the next threshold. What is rounded to just that is on either side of it. */
+  float       factor;
+  gint8       counts[2][16];
+  guint8      edges[2][16];
 } LpNibbleCode;
 
 typedef enum { LP_NIBBLE_NF4, LP_NIBBLE_FP4, LP_N_NIBBLES } LpNibble;

@@ -170,6 +170,14 @@ encode_8 (__m256 x, int exponent_bits, int m, int bias, int max_code, int beyond
     name##_run (codes, n, scale, y); \
   }
 
+/* The cache lines of a block that is read soon: while a block is encoded, nothing else would ask the memory for more. */
+static inline __attribute__ ((always_inline)) void
+prefetch_block (const float *x, gsize block)
+{
+  for (gsize i = 0; i < block; i += 16)
+    __builtin_prefetch (x + i, 0, 2);
+}
+
 #ifdef __AVX2__
 /* A power of two whose reciprocal is one, too: multiplying by that rounds as dividing does, and takes less. */
 static inline gboolean
@@ -217,12 +225,15 @@ has_exact_inverse (float value)
   encode_##format##_same (const float *x, gsize n_blocks, gsize block, const float *divisors, guint8 *codes) \
   { \
     for (gsize b = 0; b < n_blocks; b++, x += block, codes += block) \
-      if (!(divisors[b] > 0 && divisors[b] <= G_MAXFLOAT)) \
-        memset (codes, 0, block); \
-      else if (has_exact_inverse (divisors[b])) \
-        encode_##format##_block (x, block, divisors[b], TRUE, codes); \
-      else \
-        encode_##format##_block (x, block, divisors[b], FALSE, codes); \
+      { \
+        prefetch_block (x + n_blocks * block, block); \
+        if (!(divisors[b] > 0 && divisors[b] <= G_MAXFLOAT)) \
+          memset (codes, 0, block); \
+        else if (has_exact_inverse (divisors[b])) \
+          encode_##format##_block (x, block, divisors[b], TRUE, codes); \
+        else \
+          encode_##format##_block (x, block, divisors[b], FALSE, codes); \
+      } \
   } \
   \
   static void \
@@ -443,72 +454,6 @@ encode_nibble (const LpNibbleCode *code, float value)
 }
 
 #ifdef __AVX2__
-typedef struct
-{
-  __m256 levels[4];
-} Search;
-
-static inline __attribute__ ((always_inline)) Search
-search_new (const LpNibbleCode *code)
-{
-  Search self;
-
-  for (int level = 0; level < 4; level++)
-    self.levels[level] = _mm256_loadu_ps (code->levels[level]);
-  return self;
-}
-
-static inline __attribute__ ((always_inline)) __m256i
-search_count (const Search *self, int n_levels, __m256 x)
-{
-  __m256i count = _mm256_setzero_si256 ();
-
-  for (int level = 0; level < n_levels; level++)
-    {
-      /* within a half of the vector it is cheaper, which is enough for 4 thresholds */
-      const __m256 threshold = level == 0 ? self->levels[0] : level < 3 ? _mm256_permutevar_ps (self->levels[level], count)
-                                                                        : _mm256_permutevar8x32_ps (self->levels[level], count);
-      const __m256i above = _mm256_castps_si256 (_mm256_cmp_ps (x, threshold, _CMP_GT_OQ));
-
-      count = _mm256_sub_epi32 (_mm256_add_epi32 (count, count), above);
-    }
-  return count;
-}
-
-static inline __attribute__ ((always_inline)) __m256i
-search_8 (const LpNibbleCode *code, const Search *search, gboolean sign_magnitude, const float *x, __m256 absmax)
-{
-  const __m256 value = _mm256_div_ps (_mm256_loadu_ps (x), absmax);
-  __m256 magnitude;
-  __m256i table, negative;
-
-  if (!sign_magnitude)
-    return search_count (search, 4, value);
-  magnitude = _mm256_andnot_ps (_mm256_set1_ps (-0.0f), value);
-  table = _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const __m128i *) code->codes));
-  negative = _mm256_castps_si256 (_mm256_cmp_ps (value, _mm256_setzero_ps (), _CMP_LT_OQ));
-  return _mm256_or_si256 (_mm256_permutevar8x32_epi32 (table, search_count (search, 3, magnitude)), _mm256_and_si256 (negative, _mm256_set1_epi32 (8)));
-}
-
-/* Whole blocks of a multiple of 32. */
-static inline __attribute__ ((always_inline)) void
-encode_32s (const LpNibbleCode *code, const Search *search, gboolean sign_magnitude, const float *x, gsize n, float absmax, guint8 *bytes)
-{
-  const __m256i order = _mm256_setr_epi32 (0, 4, 1, 5, 2, 6, 3, 7);
-  const __m256 divisor = _mm256_set1_ps (absmax > 1e-38f ? absmax : 1e-38f);
-
-  for (gsize i = 0; i < n; i += 32)
-    {
-      const __m256i a = search_8 (code, search, sign_magnitude, x + i, divisor), b = search_8 (code, search, sign_magnitude, x + i + 8, divisor);
-      const __m256i c = search_8 (code, search, sign_magnitude, x + i + 16, divisor), d = search_8 (code, search, sign_magnitude, x + i + 24, divisor);
-      const __m256i codes = _mm256_permutevar8x32_epi32 (_mm256_packus_epi16 (_mm256_packus_epi32 (a, b), _mm256_packus_epi32 (c, d)), order);
-      /* 16 times the first of each two, and the second */
-      const __m256i pairs = _mm256_maddubs_epi16 (codes, _mm256_set1_epi16 (0x0110));
-
-      _mm_storeu_si128 ((__m128i *) (bytes + i / 2), _mm_packus_epi16 (_mm256_castsi256_si128 (pairs), _mm256_extracti128_si256 (pairs, 1)));
-    }
-}
-
 static inline __m256
 lookup_16 (__m256 low, __m256 high, __m256i index)
 {
@@ -550,22 +495,106 @@ encode_nibbles (const LpNibbleCode *code, const float *x, gsize n, float absmax,
     }
 }
 
+#ifdef __AVX2__
+static inline __attribute__ ((always_inline)) __m256i
+load_table (const void *table)
+{
+  return _mm256_broadcastsi128_si256 (_mm_loadu_si128 (table));
+}
+
+static inline __attribute__ ((always_inline)) __m256i
+scale_16 (const float *x, __m256 factor)
+{
+  return _mm256_packs_epi32 (_mm256_cvtps_epi32 (_mm256_mul_ps (_mm256_loadu_ps (x), factor)),
+                             _mm256_cvtps_epi32 (_mm256_mul_ps (_mm256_loadu_ps (x + 8), factor)));
+}
+
+static inline __attribute__ ((always_inline)) __m256i
+find_less_16 (const float *x, __m256 bound)
+{
+  return _mm256_packs_epi32 (_mm256_castps_si256 (_mm256_cmp_ps (_mm256_loadu_ps (x), bound, _CMP_LT_OQ)),
+                             _mm256_castps_si256 (_mm256_cmp_ps (_mm256_loadu_ps (x + 8), bound, _CMP_LT_OQ)));
+}
+
+/* Counts thresholds below 32 values that are scaled to 16 bits, as LpNibbleCode says. FALSE if one is so close to a threshold that only
+ * the division can tell. Values below @bound are negative after a division, too. */
+static inline __attribute__ ((always_inline)) gboolean
+encode_32 (const LpNibbleCode *code, gboolean sign_magnitude, const float *x, __m256 factor, __m256 bound, guint8 *bytes)
+{
+  const __m256i order = _mm256_setr_epi32 (0, 4, 1, 5, 2, 6, 3, 7);
+  __m256i a = scale_16 (x, factor), b = scale_16 (x + 16, factor);
+  __m256i bucket, count, low, high, edge_a, edge_b, unsure, pairs;
+
+  if (sign_magnitude)
+    {
+      a = _mm256_abs_epi16 (a);
+      b = _mm256_abs_epi16 (b);
+    }
+  /* a table gives 0 for an index with the highest bit */
+  bucket = _mm256_packs_epi16 (_mm256_srai_epi16 (a, 11), _mm256_srai_epi16 (b, 11));
+  count = _mm256_shuffle_epi8 (load_table (code->counts[0]), bucket);
+  if (!sign_magnitude)
+    count = _mm256_or_si256 (count, _mm256_shuffle_epi8 (load_table (code->counts[1]), _mm256_xor_si256 (bucket, _mm256_set1_epi8 ((char) 0x90))));
+
+  low = _mm256_shuffle_epi8 (load_table (code->edges[0]), count);
+  high = _mm256_shuffle_epi8 (load_table (code->edges[1]), count);
+  edge_a = _mm256_unpacklo_epi8 (low, high);
+  edge_b = _mm256_unpackhi_epi8 (low, high);
+  unsure = _mm256_or_si256 (_mm256_cmpeq_epi16 (a, edge_a), _mm256_cmpeq_epi16 (b, edge_b));
+  count = _mm256_sub_epi8 (count, _mm256_packs_epi16 (_mm256_cmpgt_epi16 (a, edge_a), _mm256_cmpgt_epi16 (b, edge_b)));
+  if (sign_magnitude)
+    {
+      const __m256i negative = _mm256_packs_epi16 (find_less_16 (x, bound), find_less_16 (x + 16, bound));
+
+      count = _mm256_or_si256 (_mm256_shuffle_epi8 (load_table (code->codes), count), _mm256_and_si256 (negative, _mm256_set1_epi8 (8)));
+    }
+
+  /* 16 times the first of each two, and the second */
+  pairs = _mm256_maddubs_epi16 (_mm256_permutevar8x32_epi32 (count, order), _mm256_set1_epi16 (0x0110));
+  _mm_storeu_si128 ((__m128i *) bytes, _mm_packus_epi16 (_mm256_castsi256_si128 (pairs), _mm256_extracti128_si256 (pairs, 1)));
+  return _mm256_testz_si256 (unsure, unsure);
+}
+
+/* The least value that is not below 0 after a division by @absmax: half of the smallest subnormal number is rounded to 0. */
+static inline float
+find_negative_bound (float absmax)
+{
+  const double bound = (double) absmax * 0x1p-150;
+  const float nearest = (float) bound;
+
+  return -(nearest > bound ? codec_float (codec_bits (nearest) - 1) : nearest);
+}
+
+/* Whole blocks of a multiple of 32. */
+static inline __attribute__ ((always_inline)) void
+encode_32s (const LpNibbleCode *code, gboolean sign_magnitude, const float *x, gsize n, float absmax, guint8 *bytes)
+{
+  const __m256 factor = _mm256_set1_ps (code->factor / absmax);
+  const __m256 bound = _mm256_set1_ps (sign_magnitude ? find_negative_bound (absmax) : 0);
+  const gboolean scales = absmax >= 1e-30f && absmax <= G_MAXFLOAT;
+
+  for (gsize i = 0; i < n; i += 32)
+    if (!scales || !encode_32 (code, sign_magnitude, x + i, factor, bound, bytes + i / 2))
+      encode_nibbles (code, x + i, 32, absmax, bytes + i / 2);
+}
+#endif
+
 static inline __attribute__ ((always_inline)) void
 search_blocks (const LpNibbleCode *code, gboolean sign_magnitude, const float *x, gsize n_blocks, gsize block, const float *absmaxes,
                guint8 *bytes)
 {
-#ifdef __AVX2__
-  const Search search = search_new (code);
-
-  if (block % 32 == 0)
+  for (gsize b = 0; b < n_blocks; b++, x += block, bytes += block / 2)
     {
-      for (gsize b = 0; b < n_blocks; b++)
-        encode_32s (code, &search, sign_magnitude, x + b * block, block, absmaxes[b], bytes + b * block / 2);
-      return;
-    }
+      prefetch_block (x + n_blocks * block, block);
+#ifdef __AVX2__
+      if (block % 32 == 0)
+        {
+          encode_32s (code, sign_magnitude, x, block, absmaxes[b], bytes);
+          continue;
+        }
 #endif
-  for (gsize b = 0; b < n_blocks; b++)
-    encode_nibbles (code, x + b * block, block, absmaxes[b], bytes + b * block / 2);
+      encode_nibbles (code, x, block, absmaxes[b], bytes);
+    }
 }
 
 /* All absmaxes first: they are long in coming. */

@@ -28,21 +28,48 @@ LpNibbleCode _lp_nibble_codes[LP_N_NIBBLES] = {
   },
 };
 
-static void
-fill_levels (LpNibbleCode *code)
+/* Halves between two integers stay away from the thresholds by more than the error of a float32 product. */
+static gboolean
+suits (const LpNibbleCode *code,
+       int                 n,
+       int                 factor)
 {
-  const int n_levels = code->sign_magnitude ? 3 : 4;
+  for (int i = 0; i < n; i++)
+    {
+      const double scaled = (double) code->thresholds[i] * factor;
 
-  for (int level = 0; level < n_levels; level++)
-    for (int i = 0; i < 8; i++)
-      code->levels[level][i] = code->thresholds[((2 * (i & ((1 << level) - 1)) + 1) << (n_levels - level - 1)) - 1];
+      if (fabs (scaled - floor (scaled) - 0.5) < 0.05)
+        return FALSE;
+    }
+
+  return TRUE;
+}
+
+static void
+fill_buckets (LpNibbleCode *code)
+{
+  const int n = code->sign_magnitude ? 7 : 15;
+  int factor = G_MAXINT16 - 1;
+
+  while (!suits (code, n, factor))
+    factor--;
+  code->factor = (float) factor;
+  for (int i = 0; i < 16; i++)
+    {
+      const int edge = i < n ? (int) nearbyint ((double) code->thresholds[i] * factor) : G_MAXINT16;
+
+      code->edges[0][i] = (guint8) (edge & 0xFF);
+      code->edges[1][i] = (guint8) (edge >> 8 & 0xFF);
+      for (int bucket = (edge >> 11) + 1; i < n && bucket < 16; bucket++)
+        code->counts[bucket < 0][bucket & 15]++;
+    }
 }
 
 static void __attribute__ ((constructor))
 init_nibble_codes (void)
 {
   for (int i = 0; i < LP_N_NIBBLES; i++)
-    fill_levels (&_lp_nibble_codes[i]);
+    fill_buckets (&_lp_nibble_codes[i]);
 }
 
 float _lp_dynamic_values[256];

@@ -345,6 +345,80 @@ test_not_finite (void)
       }
 }
 
+/* The code of bitsandbytes' rules, by definition. */
+static guint8
+nibble_of (const LpNibbleCode *code,
+           float               x,
+           float               absmax)
+{
+  const float value = x / fmaxf (absmax, 1e-38f), key = code->sign_magnitude ? fabsf (value) : value;
+  int count = 0;
+
+  for (int i = 0; i < (code->sign_magnitude ? 7 : 15); i++)
+    count += key > code->thresholds[i];
+
+  return code->sign_magnitude ? (guint8) (code->codes[count] | (value < 0 ? 8 : 0)) : (guint8) count;
+}
+
+static float
+any_float (GRand *rand)
+{
+  const guint32 bits = g_rand_int (rand);
+  float value;
+
+  memcpy (&value, &bits, sizeof value);
+
+  return value;
+}
+
+/* Within 2^-8 of a threshold, and rarely within a few units in the last place; at the mirror image, too, and tiny values. */
+static float
+near_threshold (const LpNibbleCode *code,
+                float               absmax,
+                GRand              *rand)
+{
+  const float threshold = code->thresholds[g_rand_int_range (rand, 0, code->sign_magnitude ? 7 : 15)];
+  float value = threshold * absmax;
+
+  if (g_rand_int_range (rand, 0, 256) > 0)
+    value += (float) g_rand_double_range (rand, -0x1p-8, 0x1p-8) * absmax;
+  else
+    for (int i = g_rand_int_range (rand, -3, 4); i != 0; i += i < 0 ? 1 : -1)
+      value = nextafterf (value, i < 0 ? -INFINITY : INFINITY);
+  if (g_rand_int_range (rand, 0, 8) == 0)
+    value = ldexpf (value, -g_rand_int_range (rand, 0, 150));
+  if (g_rand_boolean (rand))
+    value = -value;
+
+  return fabsf (value) <= absmax || isnan (absmax) ? value : absmax;
+}
+
+/* Vectors decide by a product what a division decides, and leave to the division what is too close. */
+static void
+test_nibbles_near_thresholds (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (7);
+  float x[64], absmax;
+  guint8 bytes[32];
+
+  for (int round = 0; round < 20000; round++)
+    for (int c = 0; c < LP_N_NIBBLES; c++)
+      {
+        const LpNibbleCode *code = &_lp_nibble_codes[c];
+        const float top = round % 4 == 0 ? fabsf (any_float (rand)) : ldexpf ((float) g_rand_double (rand), g_rand_int_range (rand, -3, 4));
+
+        for (int i = 0; i < 64; i++)
+          x[i] = near_threshold (code, top, rand);
+        x[g_rand_int_range (rand, 0, 64)] = top;
+        _lp_codec_loops->encode_nibble_blocks (code, x, 1, 64, &absmax, bytes);
+        g_assert_true (absmax == top || (isnan (absmax) && isnan (top)));
+        for (int i = 0; i < 64; i++)
+          if (nibble_of (code, x[i], absmax) != (i % 2 == 0 ? bytes[i / 2] >> 4 : bytes[i / 2] & 15))
+            g_error ("%s of %a by %a: %d, not %d", code->name, x[i], absmax, i % 2 == 0 ? bytes[i / 2] >> 4 : bytes[i / 2] & 15,
+                     nibble_of (code, x[i], absmax));
+      }
+}
+
 static void
 test_other_axis (void)
 {
@@ -427,6 +501,7 @@ main (int   argc,
   g_test_add_func ("/lowbit/errors-are-bounded", test_errors_are_bounded);
   g_test_add_func ("/lowbit/sizes", test_sizes);
   g_test_add_func ("/lowbit/not-finite", test_not_finite);
+  g_test_add_func ("/lowbit/nibbles-near-thresholds", test_nibbles_near_thresholds);
   g_test_add_func ("/lowbit/other-axis", test_other_axis);
   g_test_add_func ("/lowbit/bad-properties", test_bad_properties);
   g_test_add_func ("/lowbit/block-sizes", test_block_sizes);
