@@ -36,6 +36,12 @@ typedef struct
 
 extern const LpElementFormat _lp_element_formats[LP_N_ELEMENTS];
 
+static inline int
+_lp_element_get_bits (LpElement element)
+{
+  return 1 + _lp_element_formats[element].exponent_bits + _lp_element_formats[element].mantissa_bits;
+}
+
 /* The element called @name, or LP_N_ELEMENTS. */
 LpElement _lp_element_from_name (const char *name);
 

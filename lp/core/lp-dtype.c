@@ -39,8 +39,6 @@ static const char *const scalar_names[LP_N_SCALARS] = {
   NULL, "f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool"
 };
 
-static GPrivate default_dtypes = G_PRIVATE_INIT ((GDestroyNotify) g_ptr_array_unref);
-
 #define PRIV(self) ((LpDTypePrivate *) lp_dtype_get_instance_private (self))
 
 static gboolean
@@ -273,7 +271,7 @@ _lp_dtype_set_layout (LpDType    *self,
 {
   LpDTypePrivate *priv = PRIV (self);
 
-  if (g_strcmp0 (priv->name, "unnamed") == 0)
+  if (g_strcmp0 (priv->name, UNNAMED) == 0)
     {
       g_free (priv->name);
       priv->name = g_strdup (name);
@@ -697,62 +695,3 @@ DEFINE_GETTER (u8, U8)
  * Returns: (transfer none): the dtype
  */
 DEFINE_GETTER (bool, BOOL)
-
-static GPtrArray *
-get_default_stack (void)
-{
-  GPtrArray *stack = g_private_get (&default_dtypes);
-
-  if (stack != NULL)
-    return stack;
-
-  stack = g_ptr_array_new_with_free_func (g_object_unref);
-  g_ptr_array_add (stack, g_object_ref (lp_dtype_f32 ()));
-  g_private_set (&default_dtypes, stack);
-
-  return stack;
-}
-
-/**
- * lp_default_dtype_get:
- *
- * Gets the dtype of tensors of this thread that are created without one: float32 unless another one was pushed.
- *
- * Returns: (transfer none): the dtype
- */
-LpDType *
-lp_default_dtype_get (void)
-{
-  GPtrArray *stack = get_default_stack ();
-
-  return g_ptr_array_index (stack, stack->len - 1);
-}
-
-/**
- * lp_default_dtype_push:
- * @dtype: a floating dtype
- *
- * Makes @dtype the default of this thread until [func@default_dtype_pop].
- */
-void
-lp_default_dtype_push (LpDType *dtype)
-{
-  g_return_if_fail (LP_IS_DTYPE (dtype));
-
-  g_ptr_array_add (get_default_stack (), g_object_ref (dtype));
-}
-
-/**
- * lp_default_dtype_pop:
- *
- * Undoes the last [func@default_dtype_push] of this thread.
- */
-void
-lp_default_dtype_pop (void)
-{
-  GPtrArray *stack = get_default_stack ();
-
-  g_return_if_fail (stack->len > 1);
-
-  g_ptr_array_set_size (stack, stack->len - 1);
-}

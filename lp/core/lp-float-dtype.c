@@ -32,12 +32,6 @@ static GParamSpec *properties[N_PROPS];
 /* Codes that are packed and unpacked at a time. */
 #define CHUNK 1024
 
-static int
-get_bits (LpElement element)
-{
-  return 1 + _lp_element_formats[element].exponent_bits + _lp_element_formats[element].mantissa_bits;
-}
-
 static gboolean
 lp_float_dtype_check (LpDType  *dtype,
                       GError  **error)
@@ -75,7 +69,7 @@ lp_float_dtype_encode (LpDType     *dtype,
   LpFloatDType *self = (LpFloatDType *) dtype;
   const gint64 block = lp_dtype_get_block_size (dtype);
   const gint64 start = first * block, end = MIN (rows * row, (first + n) * block);
-  const int bits = get_bits (self->element);
+  const int bits = _lp_element_get_bits (self->element);
   guint8 codes[CHUNK];
 
   if (bits == 8)
@@ -104,7 +98,7 @@ lp_float_dtype_decode (LpDType      *dtype,
   LpFloatDType *self = (LpFloatDType *) dtype;
   const gint64 block = lp_dtype_get_block_size (dtype);
   const gint64 start = first * block, end = MIN (rows * row, (first + n) * block);
-  const int bits = get_bits (self->element);
+  const int bits = _lp_element_get_bits (self->element);
   guint8 codes[CHUNK];
 
   if (bits == 8)
@@ -142,7 +136,7 @@ lp_float_dtype_constructed (GObject *object)
   _lp_dtype_set_codec (LP_DTYPE (self), &codec);
   if (self->element == LP_N_ELEMENTS)
     return;
-  bits = get_bits (self->element);
+  bits = _lp_element_get_bits (self->element);
   name = bits == 4 ? g_strdup (self->format) : g_strdup_printf ("f%d%s", bits, self->format);
   _lp_dtype_set_layout (LP_DTYPE (self), name, bits, bits == 8 ? 1 : bits == 6 ? 4 : 2, TRUE);
 }

@@ -45,12 +45,6 @@ static GParamSpec *properties[N_PROPS];
 #define MAX_BLOCK 32
 #define MAX_SCALE 448   /* of E4M3 */
 
-static int
-get_bits (LpElement element)
-{
-  return 1 + _lp_element_formats[element].exponent_bits + _lp_element_formats[element].mantissa_bits;
-}
-
 static gboolean
 lp_microscaling_dtype_check (LpDType  *dtype,
                              GError  **error)
@@ -76,7 +70,7 @@ lp_microscaling_dtype_check (LpDType  *dtype,
 static gint64
 get_block_bytes (LpMicroscalingDType *self)
 {
-  return (gint64) lp_dtype_get_block_size (LP_DTYPE (self)) * get_bits (self->element) / 8;
+  return (gint64) lp_dtype_get_block_size (LP_DTYPE (self)) * _lp_element_get_bits (self->element) / 8;
 }
 
 static gint64
@@ -226,7 +220,7 @@ lp_microscaling_dtype_encode (LpDType     *dtype,
       _lp_codec_loops->block_absmax (values, count, block, scales);
       encode_scales (self, scales, count, tensor_scale, data + n_blocks * bytes + b);
       _lp_codec_loops->encode_blocks[self->element] (values, count, block, scales, codes);
-      _lp_codec_loops->pack (codes, count * block, get_bits (self->element), data + b * bytes);
+      _lp_codec_loops->pack (codes, count * block, _lp_element_get_bits (self->element), data + b * bytes);
     }
 }
 
@@ -250,7 +244,7 @@ lp_microscaling_dtype_decode (LpDType      *dtype,
     {
       const gint64 count = MIN (CHUNK, first + n - b);
 
-      _lp_codec_loops->unpack (data + b * bytes, count * block, get_bits (self->element), codes);
+      _lp_codec_loops->unpack (data + b * bytes, count * block, _lp_element_get_bits (self->element), codes);
       decode_scales (self, data + n_blocks * bytes + b, count, tensor_scale, scales);
       _lp_codec_loops->decode_blocks[self->element] (codes, count, block, scales, whole ? y + (b - first) * block : padded);
       for (gint64 i = 0; !whole && i < count; i++)
@@ -281,7 +275,7 @@ lp_microscaling_dtype_constructed (GObject *object)
   _lp_dtype_set_codec (LP_DTYPE (self), &codec);
   if (self->element == LP_N_ELEMENTS)
     return;
-  bits = get_bits (self->element);
+  bits = _lp_element_get_bits (self->element);
   name = g_strdup_printf (bits == 4 ? "%sfp%d" : "%sfp%d-%s", self->power_of_two ? "mx" : "nv", bits, self->format);
   _lp_dtype_set_layout (LP_DTYPE (self), name, bits, self->power_of_two ? 32 : 16, FALSE);
 }

@@ -118,7 +118,6 @@ lp_rowwise_dtype_constructed (GObject *object)
 static void
 lp_rowwise_dtype_class_init (LpRowwiseDTypeClass *klass)
 {
-
   G_OBJECT_CLASS (klass)->constructed = lp_rowwise_dtype_constructed;
 }
 
