@@ -28,20 +28,23 @@ _lp_model_class_init_returning_hooks (LpModelClass *klass)
   klass->configure_callbacks = no_callbacks;
 }
 
-/* Takes @result and @local. */
-static LpBatch *
-check_batch (LpModel     *self,
-             const char  *method,
-             LpBatch     *result,
-             GError      *local,
-             GError     **error)
-{
-  if (local == NULL && !LP_IS_BATCH (result))
-    g_set_error (&local, LP_ERROR, LP_ERROR_SUBCLASS, "%s.%s returned no LpBatch and no error", G_OBJECT_TYPE_NAME (self), method);
-  if (local == NULL)
-    return result;
+typedef LpBatch *(*BatchHook) (LpModel *self, LpBatch *batch, GError **error);
 
-  g_clear_object (&result);
+static LpBatch *
+call_batch_hook (LpModel     *self,
+                 BatchHook    hook,
+                 const char  *name,
+                 LpBatch     *batch,
+                 GError     **error)
+{
+  GError *local = NULL;
+  g_autoptr (LpBatch) result = hook (self, batch, &local);
+
+  if (local == NULL && !LP_IS_BATCH (result))
+    g_set_error (&local, LP_ERROR, LP_ERROR_SUBCLASS, "%s.%s returned no LpBatch and no error", G_OBJECT_TYPE_NAME (self), name);
+  if (local == NULL)
+    return g_steal_pointer (&result);
+
   g_propagate_error (error, local);
   return NULL;
 }
@@ -61,15 +64,10 @@ lp_model_on_before_batch_transfer (LpModel  *self,
                                    LpBatch  *batch,
                                    GError  **error)
 {
-  GError *local = NULL;
-  LpBatch *result;
-
   g_return_val_if_fail (LP_IS_MODEL (self), NULL);
   g_return_val_if_fail (LP_IS_BATCH (batch), NULL);
 
-  result = LP_MODEL_GET_CLASS (self)->on_before_batch_transfer (self, batch, &local);
-
-  return check_batch (self, "on_before_batch_transfer", result, local, error);
+  return call_batch_hook (self, LP_MODEL_GET_CLASS (self)->on_before_batch_transfer, "on_before_batch_transfer", batch, error);
 }
 
 /**
@@ -87,15 +85,10 @@ lp_model_on_after_batch_transfer (LpModel  *self,
                                   LpBatch  *batch,
                                   GError  **error)
 {
-  GError *local = NULL;
-  LpBatch *result;
-
   g_return_val_if_fail (LP_IS_MODEL (self), NULL);
   g_return_val_if_fail (LP_IS_BATCH (batch), NULL);
 
-  result = LP_MODEL_GET_CLASS (self)->on_after_batch_transfer (self, batch, &local);
-
-  return check_batch (self, "on_after_batch_transfer", result, local, error);
+  return call_batch_hook (self, LP_MODEL_GET_CLASS (self)->on_after_batch_transfer, "on_after_batch_transfer", batch, error);
 }
 
 static gboolean

@@ -279,29 +279,34 @@ run_plugin (JsonObject  *row,
 }
 
 static void
-run_trainer (JsonObject  *row,
-             GError     **error)
+run_owner (JsonObject  *row,
+           GType        type,
+           GError     **error)
 {
   g_autoptr (LpModel) model = new_model (get_string (row, "model"));
   g_autoptr (LpPrecisionContext) context = new_context (model);
   g_autoptr (LpPrecisionPlugin) plugin = dup_good_plugin (row, context);
-  g_autoptr (LpTrainer) trainer = lp_trainer_new_with_plugin (plugin, NULL);
+  g_autoptr (GObject) owner = g_initable_new (type, NULL, NULL, "precision-plugin", plugin, NULL);
 
-  g_assert_nonnull (trainer);
-  fit (trainer, model, error);
+  g_assert_nonnull (owner);
+  if (LP_IS_TRAINER (owner))
+    fit (LP_TRAINER (owner), model, error);
+  else
+    lp_fabric_setup_module (LP_FABRIC (owner), LP_MODULE (model), error);
+}
+
+static void
+run_trainer (JsonObject  *row,
+             GError     **error)
+{
+  run_owner (row, LP_TYPE_TRAINER, error);
 }
 
 static void
 run_fabric (JsonObject  *row,
             GError     **error)
 {
-  g_autoptr (LpModel) model = new_model (get_string (row, "model"));
-  g_autoptr (LpPrecisionContext) context = new_context (model);
-  g_autoptr (LpPrecisionPlugin) plugin = dup_good_plugin (row, context);
-  g_autoptr (LpFabric) fabric = lp_fabric_new_with_plugin (plugin, NULL);
-
-  g_assert_nonnull (fabric);
-  lp_fabric_setup_module (fabric, LP_MODULE (model), error);
+  run_owner (row, LP_TYPE_FABRIC, error);
 }
 
 static void
