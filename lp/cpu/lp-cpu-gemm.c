@@ -101,6 +101,29 @@ count_batches (const LpGemmArgs *args)
   return n;
 }
 
+/* Batches of bf16 matrices. What the library takes depends on shapes alone, so the first one tells of all. */
+static gboolean
+run_bf16_batches (const LpGemmArgs *args, const LpCpuProduct *product, gint64 n_batch)
+{
+  const int threads = n_batch > omp_get_max_threads () && !omp_in_parallel () ? omp_get_max_threads () : 1;
+  LpCpuProduct first = *product;
+
+  if (product->a.scalar != LP_SCALAR_BF16)
+    return FALSE;
+  prepare_batch (&first, 0, args);
+  if (!_lp_cpu_onednn_gemm (&first))
+    return FALSE;
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+  for (gint64 i = 1; i < n_batch; i++)
+    {
+      LpCpuProduct part = *product;
+
+      prepare_batch (&part, i, args);
+      _lp_cpu_onednn_gemm (&part);
+    }
+  return TRUE;
+}
+
 static gboolean
 run_native (const LpGemmArgs *args)
 {
@@ -111,6 +134,8 @@ run_native (const LpGemmArgs *args)
     return TRUE;
   load_bias (args, &product);
   if (n_batch == 1 && (_lp_cpu_onednn_gemm (&product) || _lp_cpu_gemv (&product)))
+    return TRUE;
+  if (n_batch > 1 && run_bf16_batches (args, &product, n_batch))
     return TRUE;
   _lp_cpu_product_run (&product, n_batch, prepare_batch, args);
   return TRUE;

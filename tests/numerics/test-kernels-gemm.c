@@ -180,6 +180,19 @@ test_bf16_layer (void)
     }
 }
 
+/* More and fewer matrices than threads, each with its own second operand or all with one. */
+static void
+test_bf16_batches (void)
+{
+  static const gint64 batches[] = { 2, 7 };
+  g_autoptr (GRand) rand = g_rand_new_with_seed (8);
+
+  for (int b = 0; b < 2; b++)
+    for (int variant = 0; variant < 8; variant++)
+      run_shape (batches[b], 40, 72, 24, LP_SCALAR_BF16, LP_SCALAR_BF16, variant % 3 == 0 ? LP_SCALAR_F32 : LP_SCALAR_BF16,
+                 ROWS, variant / 2 % 2 == 0 ? COLUMNS : ROWS, ROWS, variant, rand);
+}
+
 /* An operand of the plainest encoded kind: a byte is a quarter of its value, in blocks of 4. */
 #define TEST_TYPE_QUARTERS (test_quarters_get_type ())
 G_DECLARE_FINAL_TYPE (TestQuarters, test_quarters, TEST, QUARTERS, LpDType)
@@ -297,6 +310,7 @@ main (int argc, char **argv)
   g_test_add_func ("/kernels/gemm/mixed-dtypes", test_mixed_dtypes);
   g_test_add_func ("/kernels/gemm/blocks", test_blocks);
   g_test_add_func ("/kernels/gemm/bf16-layer", test_bf16_layer);
+  g_test_add_func ("/kernels/gemm/bf16-batches", test_bf16_batches);
   g_test_add_func ("/kernels/gemm/encoded", test_encoded);
   return g_test_run ();
 }
