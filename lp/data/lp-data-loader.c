@@ -715,10 +715,10 @@ lp_data_loader_load_state (LpDataLoader  *self,
                    shuffle ? ", shuffled" : "", length, self->batch_size, self->shuffle ? ", shuffled" : "");
       return FALSE;
     }
-  if (epoch < 0 || epoch == G_MAXINT64 || position < 0 || position > count_batches (self, n_items))
+  if (epoch < 0 || epoch > (gint64) 1 << 53 || position < 0 || position > count_batches (self, n_items))
     {
-      g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The state of the loader says batch %" G_GINT64_FORMAT
-                   " of epoch %" G_GINT64_FORMAT ", which doesn't exist", position, epoch);
+      g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The state of the loader has the “epoch” %" G_GINT64_FORMAT " and the “position” %"
+                   G_GINT64_FORMAT ": there is no such batch", epoch, position);
       return FALSE;
     }
 

@@ -344,7 +344,11 @@ lp_lr_scheduler_load_state (LpLrScheduler  *self,
 
   if (!_lp_state_get_count (state, "position", &position))
     {
-      g_set_error_literal (error, LP_ERROR, LP_ERROR_FORMAT, "The state of a schedule has no position");
+      g_autoptr (GVariant) value = lp_state_dup_value (state, "position");
+      g_autofree char *text = value != NULL ? g_variant_print (value, FALSE) : g_strdup ("missing");
+
+      g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The saved “position” of a %s is %s, which is not a count of steps",
+                   G_OBJECT_TYPE_NAME (self), text);
       return FALSE;
     }
   get_private (self)->position = position;

@@ -1,5 +1,7 @@
 #include <lp/optim/lp-optimizer-private.h>
 
+#include <math.h>
+
 #include <lp/core/lp-error.h>
 
 gboolean
@@ -193,6 +195,18 @@ fail (LpOptimizer  *self,
 }
 
 static gboolean
+fail_value (LpOptimizer  *self,
+            const char   *what,
+            double        value,
+            const char   *wanted,
+            GError      **error)
+{
+  g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The saved “%s” of a %s is %g, which is not %s", what, G_OBJECT_TYPE_NAME (self), value,
+               wanted);
+  return FALSE;
+}
+
+static gboolean
 load_tensor (LpOptimizer  *self,
              LpState      *state,
              const char   *name,
@@ -297,7 +311,7 @@ load_group (LpOptimizer  *self,
       if (!load_slot (self, state, group, i, j, error))
         return FALSE;
       if (!to_count (steps[j], &_lp_param_group_get_slot (group, j)->step))
-        return fail (self, name, error);
+        return fail_value (self, name, steps[j], "a count of steps", error);
     }
 
   return TRUE;
@@ -340,18 +354,45 @@ tell_about_moments (LpOptimizer *self,
     }
 }
 
+/* Relatives outside LP don't count what they skip. */
+static gboolean
+get_count (LpOptimizer  *self,
+           LpState      *state,
+           const char   *name,
+           gint64       *count,
+           GError      **error)
+{
+  g_autoptr (GVariant) value = lp_state_dup_value (state, name);
+  double number = 0;
+
+  if (value == NULL ? g_str_equal (name, "step-count") : !_lp_variant_to_double (value, &number))
+    return fail (self, name, error);
+
+  return to_count (number, count) || fail_value (self, name, number, "a count of steps", error);
+}
+
 static double *
 get_groups (LpOptimizer  *self,
             LpState      *state,
             const char   *name,
             GError      **error)
 {
-  double *values = _lp_state_dup_numbers (state, name, _lp_optimizer_get_data (self)->groups->len);
+  guint n = _lp_optimizer_get_data (self)->groups->len;
+  g_autofree double *values = _lp_state_dup_numbers (state, name, n);
 
   if (values == NULL)
-    fail (self, name, error);
+    {
+      fail (self, name, error);
+      return NULL;
+    }
+  for (guint i = 0; i < n; i++)
+    if (!(values[i] >= 0 && isfinite (values[i])))
+      {
+        fail_value (self, name, values[i], "a finite number that is not below 0", error);
+        return NULL;
+      }
 
-  return values;
+  return g_steal_pointer (&values);
 }
 
 gboolean
@@ -367,8 +408,9 @@ _lp_optimizer_real_load_state (LpOptimizer  *self,
 
   if (weight_decay == NULL)
     return FALSE;
-  if (!_lp_state_get_count (state, "step-count", &step_count))
-    return fail (self, "step-count", error);
+  if (!get_count (self, state, "step-count", &step_count, error) ||
+      !get_count (self, state, "n-skipped", &n_skipped, error))
+    return FALSE;
 
   for (guint i = 0; i < data->groups->len; i++)
     if (!load_group (self, state, i, error))
@@ -383,7 +425,6 @@ _lp_optimizer_real_load_state (LpOptimizer  *self,
       lp_param_group_set_base_lr (group, base_lr[i]);
       lp_param_group_set_weight_decay (group, weight_decay[i]);
     }
-  _lp_state_get_count (state, "n-skipped", &n_skipped);
   data->step_count = step_count;
   data->n_skipped = n_skipped;
 

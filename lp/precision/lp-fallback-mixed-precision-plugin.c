@@ -147,6 +147,24 @@ lp_fallback_mixed_precision_plugin_save_state (LpPrecisionPlugin  *self,
   return state;
 }
 
+/* A saved bound under which the scale can't fall would keep the run in float16 for ever. */
+static gboolean
+check_saved_bound (LpPrecisionPlugin  *self,
+                   LpState            *state,
+                   GError            **error)
+{
+  double bound = get_private (self)->min_loss_scale;
+  g_autoptr (GVariant) value = lp_state_dup_value (state, "min_scale");
+
+  if (value == NULL || !g_variant_is_of_type (value, G_VARIANT_TYPE_DOUBLE) || !(g_variant_get_double (value) >= bound))
+    return TRUE;
+
+  g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE,
+               "The saved “min_scale” of the gradient scaler is %g, so the scale can't fall below the min-loss-scale of %g: give %s "
+               "a larger one, or take 16-mixed", g_variant_get_double (value), bound, G_OBJECT_TYPE_NAME (self));
+  return FALSE;
+}
+
 /* State of a plain mixed precision has not fallen. */
 static gboolean
 lp_fallback_mixed_precision_plugin_load_state (LpPrecisionPlugin  *self,
@@ -156,7 +174,8 @@ lp_fallback_mixed_precision_plugin_load_state (LpPrecisionPlugin  *self,
   g_autoptr (GVariant) value = lp_state_dup_value (state, KEY_FALLEN);
   gboolean fallen = value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_BOOLEAN) && g_variant_get_boolean (value);
 
-  return lp_grad_scaler_load_state (peek_scaler (self), state, error) && set_fallen (self, fallen, error);
+  return check_saved_bound (self, state, error) && lp_grad_scaler_load_state (peek_scaler (self), state, error) &&
+         set_fallen (self, fallen, error);
 }
 
 static char *

@@ -20,6 +20,7 @@ struct _LpGradScaler
 
   float       scale;
   gboolean    started;            /* scale() was called, or state loaded */
+  gboolean    loaded;             /* the bounds are those of saved state, which need not hold the initial scale */
   gint        growth_tracker;
   gint        hysteresis_tracker;
   gint64      n_skipped;

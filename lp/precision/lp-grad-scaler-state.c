@@ -159,7 +159,7 @@ lp_grad_scaler_load_state (LpGradScaler  *self,
   self->hysteresis_tracker = saved.hysteresis_tracker;
   self->min_scale = saved.min_scale;
   self->max_scale = saved.max_scale;
-  self->started = TRUE;
+  self->started = self->loaded = TRUE;
   g_hash_table_remove_all (self->records);
   _lp_grad_scaler_change_skipped (self, saved.n_skipped);
   _lp_grad_scaler_change_scale (self, (float) saved.scale);

@@ -367,7 +367,7 @@ lp_grad_scaler_check (LpGradScaler  *self,
     return refuse (error, "growth interval", "at least 1", self->growth_interval);
   if (self->hysteresis < 1)
     return refuse (error, "hysteresis", "at least 1", self->hysteresis);
-  if (!(self->min_scale >= 0 && self->min_scale <= self->init_scale && self->init_scale <= self->max_scale))
+  if (!self->loaded && !(self->min_scale >= 0 && self->min_scale <= self->init_scale && self->init_scale <= self->max_scale))
     return refuse (error, "initial scale", "from its min-scale to its max-scale", self->init_scale);
 
   return TRUE;

@@ -168,7 +168,7 @@ lp_early_stopping_load_state (LpCallback  *callback,
       !_lp_state_get (state, "has-best", "b", &self->has_best, error) ||
       !_lp_state_get (state, "best-score", "d", &self->best_score, error))
     return;
-  _lp_state_get (state, "stopped-epoch", "x", &self->stopped_epoch, error);
+  _lp_state_get_at_least (state, "stopped-epoch", -1, &self->stopped_epoch, error);
 }
 
 static void

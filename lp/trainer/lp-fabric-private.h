@@ -21,6 +21,7 @@ struct _LpFabric
   GPtrArray          *modules;
   GPtrArray          *optimizers;
   GPtrArray          *unscaled;     /* not owned */
+  gint64              skipped_in_a_row;
 };
 
 /* LP_ERROR_STATE before a module was set up. */

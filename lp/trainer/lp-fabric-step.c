@@ -3,6 +3,7 @@
 #include <lp/trainer/lp-fabric-private.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/trainer/lp-skipped-steps-private.h>
 
 gboolean
 _lp_fabric_require_attached (LpFabric  *self,
@@ -195,6 +196,21 @@ lp_fabric_clip_gradients (LpFabric         *self,
          lp_precision_plugin_clip_gradients (self->plugin, optimizer, value, algorithm, error);
 }
 
+/* A streak of skipped steps is told once. */
+static void
+judge_step (LpFabric     *self,
+            LpStepResult  result)
+{
+  g_autofree char *text = NULL;
+
+  self->skipped_in_a_row = result == LP_STEP_SKIPPED ? self->skipped_in_a_row + 1 : 0;
+  if (self->skipped_in_a_row != LP_MANY_SKIPPED_STEPS)
+    return;
+
+  text = _lp_describe_skipped_steps (self->skipped_in_a_row, self->plugin, self->modules, FALSE);
+  g_warning ("%s", text);
+}
+
 /**
  * lp_fabric_optimizer_step:
  * @self: a fabric
@@ -202,6 +218,8 @@ lp_fabric_clip_gradients (LpFabric         *self,
  * @error: return location for an error
  *
  * Makes a step of an optimizer, the way the precision does. It doesn't clear the gradients.
+ *
+ * When 100 steps in a row were skipped, since gradients were not finite, a warning says so, once.
  *
  * Returns: what became of the step; %LP_STEP_FAILED with an error. Errors: %LP_ERROR_STATE for an optimizer that was not
  *   set up, and the precision's
@@ -225,6 +243,7 @@ lp_fabric_optimizer_step (LpFabric     *self,
   g_ptr_array_remove (self->unscaled, optimizer);
   if (!lp_precision_plugin_end_step (self->plugin, error))
     return LP_STEP_FAILED;
+  judge_step (self, result);
 
   return result;
 }

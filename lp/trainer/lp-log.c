@@ -573,6 +573,12 @@ _lp_log_load (LpLog    *self,
       g_autoptr (GVariant) owned = values;
       LpLogEntry *target;
 
+      if (!(entry.weight >= 0 && isfinite (entry.weight)))
+        {
+          g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The saved weight of the logged value “%s” is %g, which is not a finite number "
+                       "that is not below 0", name, entry.weight);
+          return FALSE;
+        }
       if (phase < LP_LOG_PHASE_TRAIN || phase >= LP_LOG_N_PHASES || g_hash_table_contains (self->tables[phase], name))
         continue;
       target = add_entry (self, phase, name, flags);

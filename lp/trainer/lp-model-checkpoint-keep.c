@@ -289,5 +289,5 @@ _lp_model_checkpoint_load_state (LpCallback  *callback,
     }
   g_free (self->last_model_path);
   self->last_model_path = _lp_state_dup_string (state, "last-model-path");
-  _lp_state_get (state, "saved-step", "x", &self->saved_step, error);
+  _lp_state_get_at_least (state, "saved-step", -1, &self->saved_step, error);
 }

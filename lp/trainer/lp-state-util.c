@@ -21,6 +21,22 @@ _lp_state_get (LpState     *state,
   return TRUE;
 }
 
+gboolean
+_lp_state_get_at_least (LpState     *state,
+                        const char  *name,
+                        gint64       least,
+                        gint64      *value,
+                        GError     **error)
+{
+  if (!_lp_state_get (state, name, "x", value, error))
+    return FALSE;
+  if (*value >= least && *value <= (gint64) 1 << 53)
+    return TRUE;
+
+  g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The saved '%s' is %" G_GINT64_FORMAT ", which no run can reach", name, *value);
+  return FALSE;
+}
+
 char *
 _lp_state_dup_string (LpState    *state,
                       const char *name)

@@ -9,31 +9,6 @@
 #include <lp/trainer/lp-checkpoint-private.h>
 #include <lp/trainer/lp-model-checkpoint.h>
 
-static LpState *
-save_loops (LpTrainer  *self,
-            GError    **error)
-{
-  LpRun *run = &self->run;
-  g_autoptr (LpState) state = lp_state_new ();
-  double seconds = (g_get_monotonic_time () - run->start_time) / 1e6 + run->earlier_time;
-
-  lp_state_set_value (state, "epoch", g_variant_new_int64 (self->current_epoch));
-  lp_state_set_value (state, "global-step", g_variant_new_int64 (self->global_step));
-  lp_state_set_value (state, "skipped-steps", g_variant_new_int64 (self->n_skipped_steps));
-  lp_state_set_value (state, "batches-done", g_variant_new_int64 (run->n_done));
-  lp_state_set_value (state, "total-batches", g_variant_new_int64 (run->total_batches));
-  lp_state_set_value (state, "applied-windows", g_variant_new_int64 (run->applied_windows));
-  lp_state_set_value (state, "epoch-losses", g_variant_new_int64 (run->epoch_losses));
-  lp_state_set_value (state, "bad-in-a-row", g_variant_new_int64 (run->bad_in_a_row));
-  lp_state_set_value (state, "last-logged-step", g_variant_new_int64 (run->last_logged_step));
-  lp_state_set_value (state, "resume-point", g_variant_new_int64 (run->resume_point));
-  lp_state_set_value (state, "validation-due", g_variant_new_boolean (run->val_due));
-  lp_state_set_value (state, "skip-epoch", g_variant_new_boolean (run->skip_epoch));
-  lp_state_set_value (state, "seconds", g_variant_new_double (seconds));
-
-  return _lp_log_save (&run->log, state, error) ? g_steal_pointer (&state) : NULL;
-}
-
 static gboolean
 save_callbacks (LpTrainer     *self,
                 LpCheckpoint  *checkpoint,
@@ -109,7 +84,7 @@ save_run (LpTrainer     *self,
 {
   g_autoptr (LpPrecisionPlugin) plugin = _lp_precision_slot_dup_plugin (&self->precision);
   g_autoptr (GVariant) random = lp_generator_dup_state (lp_generator_get_default ());
-  LpState *loops = save_loops (self, error);
+  LpState *loops = _lp_trainer_save_loops (self, error);
   LpState *generator;
 
   if (loops == NULL)
@@ -275,98 +250,16 @@ _lp_trainer_restore_weights (LpTrainer   *self,
   return extra == NULL || _lp_trainer_call_hook (self, on_load_checkpoint, error, extra);
 }
 
-/* No run gets there, and what is added to a count of this size fits. */
-#define MAX_COUNT ((gint64) 1 << 53)
-
-static gboolean
-get_int64 (LpState    *state,
-           const char *name,
-           gint64      least,
-           gint64     *value)
-{
-  g_autoptr (GVariant) variant = lp_state_dup_value (state, name);
-
-  if (variant == NULL || !g_variant_is_of_type (variant, G_VARIANT_TYPE_INT64))
-    return FALSE;
-  *value = g_variant_get_int64 (variant);
-
-  return *value >= least && *value <= MAX_COUNT;
-}
-
-static gboolean
-get_boolean (LpState    *state,
-             const char *name,
-             gboolean   *value)
-{
-  g_autoptr (GVariant) variant = lp_state_dup_value (state, name);
-
-  if (variant == NULL || !g_variant_is_of_type (variant, G_VARIANT_TYPE_BOOLEAN))
-    return FALSE;
-  *value = g_variant_get_boolean (variant);
-
-  return TRUE;
-}
-
-static gboolean
-load_loops (LpTrainer   *self,
-            LpState     *state,
-            const char  *path,
-            GError     **error)
-{
-  LpRun *run = &self->run;
-  g_autoptr (GVariant) seconds = lp_state_dup_value (state, "seconds");
-  gint64 point = -1;
-  const struct { const char *name; gint64 least; gint64 *value; } counts[] = {
-    { "epoch", 0, &self->current_epoch },
-    { "global-step", 0, &self->global_step },
-    { "skipped-steps", 0, &self->n_skipped_steps },
-    { "batches-done", 0, &run->n_done },
-    { "total-batches", 0, &run->total_batches },
-    { "epoch-losses", 0, &run->epoch_losses },
-    { "bad-in-a-row", 0, &run->bad_in_a_row },
-    { "last-logged-step", -1, &run->last_logged_step },
-    { "resume-point", 0, &point },
-  };
-  gboolean ok = get_boolean (state, "validation-due", &run->val_due) && get_boolean (state, "skip-epoch", &run->skip_epoch) &&
-                seconds != NULL && g_variant_is_of_type (seconds, G_VARIANT_TYPE_DOUBLE);
-
-  for (guint i = 0; ok && i < G_N_ELEMENTS (counts); i++)
-    ok = get_int64 (state, counts[i].name, counts[i].least, counts[i].value);
-  if (!ok ||
-      (point != LP_RUN_EPOCH_START && point != LP_RUN_AFTER_BATCH && point != LP_RUN_AFTER_VALIDATION &&
-       point != LP_RUN_NEXT_EPOCH))
-    {
-      g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "%s: the state of the loops can't be used", path);
-      return FALSE;
-    }
-  if (run->max_epochs >= 0 && self->current_epoch > run->max_epochs)
-    {
-      g_set_error (error, LP_ERROR, LP_ERROR_CONFLICT, "%s: it is from epoch %" G_GINT64_FORMAT ", but max-epochs is %"
-                   G_GINT64_FORMAT, path, self->current_epoch, run->max_epochs);
-      return FALSE;
-    }
-
-  if (!get_int64 (state, "applied-windows", 0, &run->applied_windows))
-    run->applied_windows = self->global_step - self->n_skipped_steps;
-  run->earlier_time = g_variant_get_double (seconds);
-  run->resume_point = (LpRunState) point;
-  run->batch_idx = MAX (run->n_done - 1, 0);
-  run->resumed = TRUE;
-
-  return _lp_log_load (&run->log, state, error);
-}
-
 static LpState *
 require_section (LpCheckpoint  *checkpoint,
                  const char    *section,
-                 const char    *path,
                  GError       **error)
 {
   LpState *state = _lp_checkpoint_lookup (checkpoint, section);
 
   if (state == NULL)
     g_set_error (error, LP_ERROR, LP_ERROR_FORMAT,
-                 "%s: it holds no '%s', so a fit can't go on from it; it was probably saved as weights only", path, section);
+                 "It holds no '%s', so a fit can't go on from it; it was probably saved as weights only", section);
 
   return state;
 }
@@ -374,7 +267,6 @@ require_section (LpCheckpoint  *checkpoint,
 static gboolean
 load_optimizers (LpTrainer     *self,
                  LpCheckpoint  *checkpoint,
-                 const char    *path,
                  GError       **error)
 {
   LpRun *run = &self->run;
@@ -382,7 +274,7 @@ load_optimizers (LpTrainer     *self,
   for (guint i = 0; i < run->optimizers->len; i++)
     {
       g_autofree char *section = g_strdup_printf ("optimizer.%u", i);
-      LpState *state = require_section (checkpoint, section, path, error);
+      LpState *state = require_section (checkpoint, section, error);
 
       if (state == NULL || !lp_optimizer_load_state (g_ptr_array_index (run->optimizers, i), state, error))
         return FALSE;
@@ -390,7 +282,7 @@ load_optimizers (LpTrainer     *self,
   for (guint i = 0; i < lp_optimizer_config_get_n_schedulers (run->config); i++)
     {
       g_autofree char *section = g_strdup_printf ("scheduler.%u", i);
-      LpState *state = require_section (checkpoint, section, path, error);
+      LpState *state = require_section (checkpoint, section, error);
 
       if (state == NULL ||
           !lp_lr_scheduler_load_state (lp_optimizer_config_get_scheduler (run->config, i), state, error))
@@ -400,9 +292,28 @@ load_optimizers (LpTrainer     *self,
   return TRUE;
 }
 
+/* Whatever can't be is said with the name of the file. The loader first: it knows how long an epoch is. */
+static gboolean
+load_counts (LpTrainer     *self,
+             LpCheckpoint  *checkpoint,
+             LpState       *loops,
+             LpState       *loader,
+             const char    *path,
+             GError       **error)
+{
+  if (lp_data_loader_load_state (self->run.train_loader, loader, error) &&
+      _lp_trainer_load_loops (self, loops, error) &&
+      load_optimizers (self, checkpoint, error))
+    return TRUE;
+
+  g_prefix_error (error, "%s: ", path);
+  return FALSE;
+}
+
 static gboolean
 load_callbacks (LpTrainer     *self,
                 LpCheckpoint  *checkpoint,
+                const char    *path,
                 GError       **error)
 {
   LpRun *run = &self->run;
@@ -419,6 +330,8 @@ load_callbacks (LpTrainer     *self,
       lp_callback_load_state (run->callbacks[i], state, &local);
       if (local != NULL)
         {
+          if (g_error_matches (local, LP_ERROR, LP_ERROR_FORMAT))
+            g_prefix_error (&local, "%s: ", path);
           g_propagate_error (error, local);
           return FALSE;
         }
@@ -453,17 +366,18 @@ _lp_trainer_restore_state (LpTrainer   *self,
   if (!_lp_checkpoint_read (&checkpoint, path, error))
     return FALSE;
 
-  loops = require_section (&checkpoint, "loops", path, error);
-  loader = loops != NULL ? require_section (&checkpoint, "loader", path, error) : NULL;
-  generator = loader != NULL ? require_section (&checkpoint, "generator", path, error) : NULL;
+  loops = require_section (&checkpoint, "loops", error);
+  loader = loops != NULL ? require_section (&checkpoint, "loader", error) : NULL;
+  generator = loader != NULL ? require_section (&checkpoint, "generator", error) : NULL;
   if (generator == NULL)
-    return FALSE;
+    {
+      g_prefix_error (error, "%s: ", path);
+      return FALSE;
+    }
 
-  if (!load_loops (self, loops, path, error) ||
-      !lp_data_loader_load_state (self->run.train_loader, loader, error) ||
-      !load_optimizers (self, &checkpoint, path, error) ||
+  if (!load_counts (self, &checkpoint, loops, loader, path, error) ||
       !_lp_checkpoint_load_precision (&checkpoint, self->run.plugin, path, error) ||
-      !load_callbacks (self, &checkpoint, error))
+      !load_callbacks (self, &checkpoint, path, error))
     return FALSE;
 
   tell_about_missing_callbacks (&checkpoint, path);

@@ -87,6 +87,7 @@ start_epoch (LpTrainer  *self,
   run->window_done = 0;
   run->window_losses = 0;
   run->epoch_losses = 0;
+  run->epoch_applied = run->epoch_finite = run->epoch_not_finite = FALSE;
   run->skip_epoch = FALSE;
   run->is_last_batch = FALSE;
   run->log.phase = LP_LOG_PHASE_TRAIN;
@@ -277,7 +278,8 @@ end_epoch (LpTrainer  *self,
 {
   LpRun *run = &self->run;
 
-  if (!check_epoch_losses (self, error) || !_lp_trainer_settle_epoch (self, LP_LOG_PHASE_TRAIN, error) ||
+  if (!check_epoch_losses (self, error) || !_lp_trainer_judge_epoch (self, error) ||
+      !_lp_trainer_settle_epoch (self, LP_LOG_PHASE_TRAIN, error) ||
       !_lp_trainer_step_schedulers (self, LP_LR_INTERVAL_EPOCH, error) ||
       !_lp_trainer_call_plain_hook (self, on_train_epoch_end, error) ||
       !_lp_trainer_flush_epoch (self, LP_LOG_PHASE_TRAIN, error))
@@ -318,6 +320,7 @@ end_training (LpTrainer  *self,
 {
   self->run.log.phase = LP_LOG_PHASE_NONE;
   self->run.state = LP_RUN_DONE;
+  _lp_trainer_judge_fit (self);
 
   return _lp_trainer_call_hook (self, on_train_end, error);
 }

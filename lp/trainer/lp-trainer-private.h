@@ -125,6 +125,9 @@ typedef struct
   gboolean           window_not_finite;
   gint64             epoch_losses;
   gint64             bad_in_a_row;
+  gint64             skipped_in_a_row;
+  gboolean           epoch_applied;  /* a step was applied in this epoch, */
+  gboolean           epoch_finite, epoch_not_finite; /* a loss was so */
   gboolean           val_due;
   LpRunState         resume_point;   /* what a checkpoint written now says comes next */
   gboolean           resumed;
@@ -243,6 +246,13 @@ LpStepResult _lp_trainer_manual_step       (LpTrainer *self, LpOptimizer *optimi
 gboolean    _lp_trainer_unscale            (LpTrainer *self, LpOptimizer *optimizer, GError **error);
 gboolean    _lp_trainer_step_schedulers    (LpTrainer *self, LpLrInterval interval, GError **error);
 
+/* lp-trainer-skipped.c: losses that are not finite, and steps that are not applied */
+void        _lp_trainer_note_loss          (LpTrainer *self, gboolean is_finite);
+gboolean    _lp_trainer_judge_step         (LpTrainer *self, gboolean applied, GError **error);
+gboolean    _lp_trainer_judge_epoch        (LpTrainer *self, GError **error);
+/* A fit in which nothing was applied is told. */
+void        _lp_trainer_judge_fit          (LpTrainer *self);
+
 /* lp-trainer-eval.c */
 gboolean    _lp_trainer_eval_start         (LpTrainer *self, LpEvalKind kind, gboolean sanity, LpDataLoader *loader,
                                             gint64 n_batches, GError **error);
@@ -265,6 +275,11 @@ gboolean    _lp_trainer_restore_state      (LpTrainer *self, const char *path, G
 char       *_lp_trainer_resolve_ckpt_path  (LpTrainer *self, const char *ckpt_path, GError **error);
 char       *_lp_trainer_dup_checkpoint_dir (LpTrainer *self);
 gboolean    _lp_trainer_save_last          (LpTrainer *self, GError **error);
+
+/* lp-trainer-loops.c: where in the loops a run is */
+LpState    *_lp_trainer_save_loops         (LpTrainer *self, GError **error);
+/* After the state of the loader of batches. */
+gboolean    _lp_trainer_load_loops         (LpTrainer *self, LpState *state, GError **error);
 
 /* lp-trainer-signals.c */
 gboolean    _lp_signals_install            (void);

@@ -157,7 +157,10 @@ run_async (LpTrainer           *self,
  * Trains a model. It returns when the training has ended; SIGINT and SIGTERM end it after the batch that is on, with a
  * checkpoint, which is no error ([property@Trainer:interrupted] tells).
  *
- * Returns: whether it could. Errors: those of the precision, the model, the callbacks and the data;
+ * A loss that is not finite is an error once it has reached the weights. Where the precision skips such steps, it is one at the
+ * end of an epoch that had no finite loss, or whose end finds weights that are not finite, and after 100 such losses in a row.
+ *
+ * Returns: whether it could. Errors: those of the precision, the model, the callbacks and the data; %LP_ERROR_NOT_FINITE;
  *   %LP_ERROR_NOT_FINITE if the loss is not finite; %LP_ERROR_CONFLICT for settings that exclude each other;
  *   %LP_ERROR_STATE if the trainer is running; %LP_ERROR_IO and %LP_ERROR_FORMAT for checkpoints
  */

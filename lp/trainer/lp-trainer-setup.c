@@ -379,6 +379,8 @@ reset_run (LpTrainer *self)
 
   run->n_done = run->batch_idx = run->total_batches = run->applied_windows = 0;
   run->window_done = run->window_losses = run->epoch_losses = run->bad_in_a_row = 0;
+  run->skipped_in_a_row = 0;
+  run->epoch_applied = run->epoch_finite = run->epoch_not_finite = FALSE;
   run->last_logged_step = -1;
   run->window_not_finite = run->val_due = run->is_last_batch = run->skip_epoch = FALSE;
   run->earlier_time = 0;

@@ -12,9 +12,6 @@
 #include <lp/core/lp-error.h>
 #include <lp/ops/lp-ops.h>
 
-/* A scaler backs off for some steps in a row; after this many without one finite loss there is nothing to hope for. */
-#define MAX_BAD_LOSSES 100
-
 LpBatch *
 _lp_trainer_prepare_batch (LpTrainer  *self,
                            LpBatch    *batch,
@@ -63,7 +60,7 @@ check_loss (LpTrainer  *self,
 
   g_set_object (&run->last_loss, loss);
   if (run->reads_are_free)
-    run->window_not_finite |= !isfinite (lp_tensor_get_item (loss, NULL));
+    _lp_trainer_note_loss (self, isfinite (lp_tensor_get_item (loss, NULL)));
 
   return TRUE;
 }
@@ -175,32 +172,6 @@ end_step (LpTrainer  *self,
   return lp_precision_plugin_end_step (self->run.plugin, error);
 }
 
-/* A loss that is not finite is an error once it has reached the weights; where the precision skipped the step, it may
- * recover by itself. */
-static gboolean
-judge_losses (LpTrainer  *self,
-              gboolean    applied,
-              GError    **error)
-{
-  LpRun *run = &self->run;
-
-  if (!run->window_not_finite)
-    {
-      run->bad_in_a_row = 0;
-      return TRUE;
-    }
-
-  run->window_not_finite = FALSE;
-  run->bad_in_a_row++;
-  if (!applied && run->bad_in_a_row < MAX_BAD_LOSSES)
-    return TRUE;
-
-  g_set_error (error, LP_ERROR, LP_ERROR_NOT_FINITE, "The loss is not finite in epoch %" G_GINT64_FORMAT ", batch %"
-               G_GINT64_FORMAT "; a smaller learning rate, clipping or another precision may help", self->current_epoch,
-               run->batch_idx);
-  return FALSE;
-}
-
 gboolean
 _lp_trainer_step_schedulers (LpTrainer     *self,
                              LpLrInterval   interval,
@@ -245,7 +216,7 @@ _lp_trainer_finish_window (LpTrainer  *self,
       applied |= result != LP_STEP_SKIPPED;
     }
 
-  if (!end_step (self, error) || !judge_losses (self, applied, error))
+  if (!end_step (self, error) || !_lp_trainer_judge_step (self, applied, error))
     return FALSE;
 
   if (!applied)
@@ -373,7 +344,7 @@ _lp_trainer_manual_step (LpTrainer    *self,
   result = step_optimizer (self, optimizer, FALSE, error);
   if (result != LP_STEP_FAILED && !g_ptr_array_find (run->stepped, optimizer, NULL))
     g_ptr_array_add (run->stepped, optimizer);
-  if (result != LP_STEP_FAILED && !judge_losses (self, result != LP_STEP_SKIPPED, error))
+  if (result != LP_STEP_FAILED && !_lp_trainer_judge_step (self, result != LP_STEP_SKIPPED, error))
     return LP_STEP_FAILED;
 
   return result;

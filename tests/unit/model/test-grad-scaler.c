@@ -318,6 +318,26 @@ test_bad_state (void)
     }
 }
 
+/* What the bounds were when the state was saved need not hold the initial scale of the scaler that takes it. */
+static void
+test_loaded_bounds (void)
+{
+  g_autoptr (LpGradScaler) wide = g_object_new (LP_TYPE_GRAD_SCALER, "init-scale", 0x1p20, "min-scale", 0x1p18, NULL);
+  g_autoptr (LpGradScaler) usual = lp_grad_scaler_new ();
+  g_autoptr (LpState) state = lp_grad_scaler_save_state (wide);
+  g_autoptr (LpTensor) loss = lp_tensor_scalar (1, lp_dtype_f32 (), NULL, NULL);
+  g_autoptr (LpTensor) scaled = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (lp_grad_scaler_load_state (usual, state, &error));
+  g_assert_true (lp_grad_scaler_check (usual, &error));
+  g_assert_no_error (error);
+  scaled = lp_grad_scaler_scale (usual, loss, &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (lp_tensor_get_item (scaled, NULL), ==, 0x1p20);
+  g_assert_cmpfloat (lp_grad_scaler_get_init_scale (usual), ==, 65536);
+}
+
 /* Sequences that a script made by the rules of PyTorch and apex; see golden-scaler.py. */
 static void
 test_golden (void)
@@ -560,6 +580,7 @@ main (int   argc,
   g_test_add_func ("/grad-scaler/bad-values", test_bad_values);
   g_test_add_func ("/grad-scaler/state", test_state);
   g_test_add_func ("/grad-scaler/bad-state", test_bad_state);
+  g_test_add_func ("/grad-scaler/loaded-bounds", test_loaded_bounds);
   g_test_add_func ("/grad-scaler/golden", test_golden);
   g_test_add_func ("/grad-scaler/bounds", test_bounds);
   g_test_add_func ("/grad-scaler/outcomes", test_outcomes);

@@ -1,6 +1,7 @@
 /* The 16-bit family in a trainer. */
 
 #include <omp.h>
+#include <string.h>
 
 #include <glib/gstdio.h>
 
@@ -429,6 +430,7 @@ test_fallback_refusals (void)
   g_autoptr (LpGradScaler) low = lp_grad_scaler_new_full (8, 2, 0.5, 10, TRUE, NULL);
   g_autoptr (LpGradScaler) stuck = g_object_new (LP_TYPE_GRAD_SCALER, "min-scale", 2.0, NULL);
   g_autoptr (LpPrecisionPlugin) named = NULL;
+  g_autoptr (LpState) state = NULL;
   g_autoptr (GError) error = NULL;
 
   g_assert_null (lp_fallback_mixed_precision_plugin_new (0, NULL, &error));
@@ -445,6 +447,10 @@ test_fallback_refusals (void)
   g_clear_error (&error);
   named = lp_precision_registry_create (lp_precision_registry_get_default (), "16-mixed-fallback", NULL, &error);
   g_assert_no_error (error);
+  state = lp_grad_scaler_save_state (stuck);
+  g_assert_false (lp_precision_plugin_load_state (named, state, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);
+  g_assert_nonnull (strstr (error->message, "min_scale"));
   g_assert_true (LP_IS_FALLBACK_MIXED_PRECISION_PLUGIN (named));
 }
 

@@ -21,6 +21,7 @@ typedef struct
   gboolean   with_schedule;
   gint64     skip_every;      /* every such batch has no loss */
   gboolean   poison;          /* the loss is NaN */
+  gboolean   steep;           /* the loss is finite, its gradient is not */
   GPtrArray *events;          /* names of what was called, if not NULL */
   gint64     n_steps;
 } TestNet;
@@ -74,6 +75,14 @@ test_net_training_step (LpModel  *model,
       g_autoptr (LpTensor) poisoned = lp_tensor_scale (loss, (double) NAN, error);
 
       return g_steal_pointer (&poisoned);
+    }
+  if (self->steep)
+    {
+      g_autoptr (LpTensor) nought = lp_tensor_scale (loss, 0, error);
+      g_autoptr (LpTensor) root = lp_tensor_sqrt (nought, error);
+      g_autoptr (LpTensor) sum = lp_tensor_add (loss, root, error);
+
+      return g_steal_pointer (&sum);
     }
   if (!lp_model_log_tensor (model, "train_loss", loss, LP_LOG_ON_STEP | LP_LOG_ON_EPOCH, error))
     return NULL;
