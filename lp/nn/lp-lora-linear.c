@@ -363,6 +363,8 @@ compute_merged (LpLoraLinear  *self,
  * Adds the product of the matrices to the weight of the base, so that forward costs what the base costs. The weight keeps its dtype;
  * an encoded one becomes float32. The former weight is kept for [method@LoraLinear.unmerge]. Nothing happens if it is done already.
  *
+ * Meanwhile the network can't be trained, saved in checkpoints or loaded: its state would hold the product twice.
+ *
  * Returns: whether it could. Errors: %LP_ERROR_MEMORY, and the problem of a layer that could not be built
  */
 gboolean
@@ -416,6 +418,20 @@ lp_lora_linear_unmerge (LpLoraLinear  *self,
   g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_MERGED]);
 
   return TRUE;
+}
+
+/* The path of the first layer whose adapters are merged into its weight. */
+char *
+_lp_module_dup_merged_path (LpModule *self)
+{
+  g_autoptr (GPtrArray) modules = lp_module_dup_modules (self);
+  g_auto (GStrv) names = lp_module_dup_module_names (self);
+
+  for (guint i = 0; i < modules->len; i++)
+    if (LP_IS_LORA_LINEAR (modules->pdata[i]) && lp_lora_linear_get_merged (modules->pdata[i]))
+      return g_strdup (names[i][0] != '\0' ? names[i] : G_OBJECT_TYPE_NAME (self));
+
+  return NULL;
 }
 
 static gboolean
@@ -599,8 +615,9 @@ check_state (LpTensorDict  *own,
 
   if (g_strv_length (names) != lp_tensor_dict_get_size (state))
     {
-      g_set_error (error, LP_ERROR, LP_ERROR_STATE, "The state has %u tensors, and the network %u of adapters",
-                   lp_tensor_dict_get_size (state), g_strv_length (names));
+      g_set_error (error, LP_ERROR, LP_ERROR_STATE, "The state has %u tensors, and the network %u of adapters%s",
+                   lp_tensor_dict_get_size (state), g_strv_length (names),
+                   g_strv_length (names) == 0 ? ": put them on it with lp_lora_linear_adapt() first" : "");
       return FALSE;
     }
   for (guint i = 0; names[i] != NULL; i++)
@@ -626,7 +643,8 @@ check_state (LpTensorDict  *own,
  *
  * Copies the state of adapters into those of @module. Merged layers have to be unmerged before.
  *
- * Returns: whether it could; if not, nothing has changed. Errors: %LP_ERROR_STATE for other names or shapes
+ * Returns: whether it could; if not, nothing has changed. Errors: %LP_ERROR_STATE for other names or shapes, and
+ *   while adapters are merged
  */
 gboolean
 lp_lora_linear_load_state (LpModule      *module,
@@ -635,10 +653,17 @@ lp_lora_linear_load_state (LpModule      *module,
 {
   g_autoptr (LpTensorDict) own = NULL;
   g_auto (GStrv) names = NULL;
+  g_autofree char *merged = NULL;
 
   g_return_val_if_fail (LP_IS_MODULE (module), FALSE);
   g_return_val_if_fail (LP_IS_TENSOR_DICT (state), FALSE);
 
+  merged = _lp_module_dup_merged_path (module);
+  if (merged != NULL)
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_STATE, "The adapters of “%s” are merged into its weight: unmerge them first", merged);
+      return FALSE;
+    }
   own = lp_lora_linear_dup_state (module);
   if (!check_state (own, state, error))
     return FALSE;

@@ -65,4 +65,7 @@ gboolean      _lp_module_to_dtype_except (LpModule *self, LpDType *dtype, GPtrAr
 typedef gboolean (* LpModuleVisitor) (LpModule *module, const char *path, gpointer data);
 void          _lp_module_walk          (LpModule *self, LpModuleVisitor visitor, gpointer data);
 
+/* The path of a layer whose adapters are merged, or NULL. */
+char         *_lp_module_dup_merged_path      (LpModule *self);
+
 G_END_DECLS

@@ -1,5 +1,7 @@
 #include <lp/nn/lp-module-private.h>
 
+#include <string.h>
+
 #include <lp/core/lp-error.h>
 #include <lp/ops/lp-ops.h>
 
@@ -354,6 +356,80 @@ check_state (LpModule      *self,
   return TRUE;
 }
 
+static guint
+count_adapters (LpTensorDict *dict)
+{
+  g_auto (GStrv) names = lp_tensor_dict_dup_names (dict);
+  guint n = 0;
+
+  for (guint i = 0; names[i] != NULL; i++)
+    n += g_str_has_suffix (names[i], "lora_a") || g_str_has_suffix (names[i], "lora_b");
+
+  return n;
+}
+
+static gboolean
+is_packed (LpTensorDict *dict)
+{
+  g_auto (GStrv) names = lp_tensor_dict_dup_names (dict);
+
+  for (guint i = 0; names[i] != NULL; i++)
+    if (strstr (names[i], ".quant_state.") != NULL || g_str_has_suffix (names[i], ".absmax") || g_str_has_suffix (names[i], ".SCB"))
+      return TRUE;
+
+  return FALSE;
+}
+
+/* What kind of state it is that doesn't fit, and what would; NULL if that can't be told. */
+static char *
+explain (LpTensorDict *own,
+         LpTensorDict *state)
+{
+  guint mine = count_adapters (own);
+  guint theirs = count_adapters (state);
+
+  if (is_packed (state))
+    return g_strdup ("its weights are packed as bitsandbytes does it: lp_bitsandbytes_unpack() makes them ones that can be loaded");
+  if (theirs > 0 && theirs == lp_tensor_dict_get_size (state))
+    return g_strdup ("it holds adapters alone: lp_lora_linear_load_state() loads them");
+  if (mine > 0 && theirs == 0)
+    return g_strdup ("it holds no adapters: load it before lp_lora_linear_adapt() puts them on the network");
+  if (mine == 0 && theirs > 0)
+    return g_strdup_printf ("it is of a network with adapters, of which it holds %u tensors: put the same ones on this network with "
+                            "lp_lora_linear_adapt() first", theirs);
+  if (mine != theirs)
+    return g_strdup_printf ("it holds %u tensors of adapters, and the network has %u: put them on the same layers", theirs, mine);
+
+  return NULL;
+}
+
+static gboolean
+check_kind (LpModule      *self,
+            LpTensorDict  *own,
+            LpTensorDict  *state,
+            gboolean       strict,
+            GError       **error)
+{
+  GError *local = NULL;
+  g_autofree char *merged = _lp_module_dup_merged_path (self);
+  g_autofree char *why = NULL;
+
+  if (merged != NULL)
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_STATE, "The adapters of “%s” are merged into its weight, which can't be overwritten: "
+                   "unmerge them first", merged);
+      return FALSE;
+    }
+  if (check_state (self, own, state, strict, &local))
+    return TRUE;
+
+  why = explain (own, state);
+  g_set_error (error, local->domain, local->code, "%s%s%s", local->message, why != NULL ? "; " : "", why != NULL ? why : "");
+  g_error_free (local);
+
+  return FALSE;
+}
+
 /* The tensors themselves, so that their versions count the change. */
 static gboolean
 assign_all (GPtrArray     *tensors,
@@ -382,7 +458,8 @@ assign_all (GPtrArray     *tensors,
  * Overwrites the parameters and buffers with those of @state, converted to the dtypes of the module. Names and shapes
  * are checked before anything is written.
  *
- * Returns: %TRUE on success. Errors: %LP_ERROR_FORMAT for a path too many or too few, %LP_ERROR_SHAPE
+ * Returns: %TRUE on success. Errors: %LP_ERROR_FORMAT for a path too many or too few, %LP_ERROR_SHAPE; %LP_ERROR_STATE while
+ *   adapters are merged, see [method@LoraLinear.merge]
  */
 gboolean
 lp_module_load_state_dict (LpModule      *self,
@@ -400,7 +477,7 @@ lp_module_load_state_dict (LpModule      *self,
   g_return_val_if_fail (LP_IS_TENSOR_DICT (state), FALSE);
 
   own = lp_module_dup_state_dict (self);
-  if (!check_state (self, own, state, strict, error))
+  if (!check_kind (self, own, state, strict, error))
     return FALSE;
 
   parameters = lp_module_dup_parameters (self);

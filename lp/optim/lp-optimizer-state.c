@@ -291,6 +291,26 @@ load_slot (LpOptimizer   *self,
   return load_wider (self, state, slot, group_index, index, error);
 }
 
+/* What is frozen is no parameter of an optimizer's, so this is what it looks like when it is not so on both sides. */
+static gboolean
+fail_steps (LpOptimizer   *self,
+            LpState       *state,
+            guint          i,
+            const char    *name,
+            LpParamGroup  *group,
+            GError       **error)
+{
+  g_autoptr (GVariant) steps = lp_state_dup_value (state, name);
+
+  if (steps == NULL || !g_variant_is_container (steps) || g_variant_n_children (steps) == group->parameters->len)
+    return fail (self, name, error);
+
+  g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The state is of a %s of %" G_GSIZE_FORMAT " parameters in group %u, and this one "
+               "has %u: give it the same ones; weights that are frozen or stored in few bits, and adapters, make the difference",
+               G_OBJECT_TYPE_NAME (self), g_variant_n_children (steps), i, group->parameters->len);
+  return FALSE;
+}
+
 static gboolean
 load_group (LpOptimizer  *self,
             LpState      *state,
@@ -304,7 +324,7 @@ load_group (LpOptimizer  *self,
   if (!_lp_param_group_prepare (group, error))
     return FALSE;
   if (steps == NULL)
-    return fail (self, name, error);
+    return fail_steps (self, state, i, name, group, error);
 
   for (guint j = 0; j < group->slots->len; j++)
     {

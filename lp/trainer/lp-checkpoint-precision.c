@@ -1,6 +1,8 @@
 /* The precision in a checkpoint, of LpTrainer's as of LpFabric's. */
 
 #include <lp/trainer/lp-checkpoint-private.h>
+#include <lp/core/lp-error.h>
+#include <lp/nn/lp-module-private.h>
 #include <lp/trainer/lp-state-private.h>
 
 /* Plugins that report the same may store differently: levels of apex, options. */
@@ -14,6 +16,20 @@ describe_storage (LpPrecisionPlugin *plugin)
 
   return g_strdup_printf ("weights in %s, masters in %s", lp_precision_traits_get_storage (traits),
                           lp_precision_traits_get_master (traits));
+}
+
+gboolean
+_lp_checkpoint_check_module (LpModule  *module,
+                             GError   **error)
+{
+  g_autofree char *merged = _lp_module_dup_merged_path (module);
+
+  if (merged == NULL)
+    return TRUE;
+
+  g_set_error (error, LP_ERROR, LP_ERROR_STATE, "The adapters of “%s” are merged into its weight, so a checkpoint would hold them twice: "
+               "unmerge them first", merged);
+  return FALSE;
 }
 
 /* What the plugin needs, and for people: what it was. */
@@ -61,6 +77,25 @@ tell_about_change (LpState           *about,
              former_id != NULL ? former_id : "?", stored != NULL ? ", " : "", stored != NULL ? stored : "", precision, id, stores);
 }
 
+void
+_lp_checkpoint_explain_optimizer (LpCheckpoint       *self,
+                                  LpPrecisionPlugin  *plugin,
+                                  GError            **error)
+{
+  LpState *about = _lp_checkpoint_lookup (self, "precision");
+  g_autofree char *former = about != NULL ? _lp_state_dup_string (about, "precision") : NULL;
+  g_autofree char *precision = lp_precision_plugin_dup_precision (plugin);
+  GError *plain;
+
+  if (error == NULL || former == NULL || g_strcmp0 (former, precision) == 0)
+    return;
+
+  plain = g_steal_pointer (error);
+  g_set_error (error, plain->domain, plain->code, "%s; it was saved under %s, and this is %s: go on under the former, or start another "
+               "fit with the weights alone, by lp_module_load_state_dict(), not strict", plain->message, former, precision);
+  g_error_free (plain);
+}
+
 /* What of another precision can't be used is told by the plugin and left alone: it then goes on with fresh state. */
 gboolean
 _lp_checkpoint_load_precision (LpCheckpoint       *self,
@@ -70,9 +105,15 @@ _lp_checkpoint_load_precision (LpCheckpoint       *self,
 {
   LpState *state = _lp_checkpoint_lookup (self, "plugin");
   LpState *about = _lp_checkpoint_lookup (self, "precision");
+  GError *local = NULL;
 
-  if (state != NULL && !lp_precision_plugin_load_state (plugin, state, error))
-    return FALSE;
+  if (state != NULL && !lp_precision_plugin_load_state (plugin, state, &local))
+    {
+      if (g_error_matches (local, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE))
+        g_prefix_error (&local, "%s: ", path);
+      g_propagate_error (error, local);
+      return FALSE;
+    }
 
   if (about != NULL)
     tell_about_change (about, plugin, path);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <lp/nn/lp-module.h>
 #include <lp/precision/lp-precision-plugin.h>
 #include <lp/tensor/lp-state.h>
 
@@ -22,7 +23,11 @@ LpState  *_lp_checkpoint_lookup      (LpCheckpoint *self, const char *section);
 gboolean  _lp_checkpoint_write       (LpCheckpoint *self, const char *path, GError **error);
 gboolean  _lp_checkpoint_read        (LpCheckpoint *self, const char *path, GError **error);
 
+/* LP_ERROR_STATE while adapters are merged: the file would hold their product twice. */
+gboolean  _lp_checkpoint_check_module   (LpModule *module, GError **error);
 gboolean  _lp_checkpoint_add_precision  (LpCheckpoint *self, LpPrecisionPlugin *plugin, GError **error);
+/* What would work when the state of an optimizer, loaded into another precision, fails with @error. */
+void      _lp_checkpoint_explain_optimizer (LpCheckpoint *self, LpPrecisionPlugin *plugin, GError **error);
 /* Tells what is another than when it was saved; @path is for that. */
 gboolean  _lp_checkpoint_load_precision (LpCheckpoint *self, LpPrecisionPlugin *plugin, const char *path, GError **error);
 

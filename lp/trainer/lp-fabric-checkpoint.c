@@ -20,8 +20,11 @@ save_parts (LpFabric      *self,
   for (guint i = 0; i < self->modules->len; i++)
     {
       g_autofree char *name = name_part ("module", i);
-      g_autoptr (LpTensorDict) weights = lp_module_dup_state_dict (g_ptr_array_index (self->modules, i));
+      g_autoptr (LpTensorDict) weights = NULL;
 
+      if (!_lp_checkpoint_check_module (g_ptr_array_index (self->modules, i), error))
+        return FALSE;
+      weights = lp_module_dup_state_dict (g_ptr_array_index (self->modules, i));
       _lp_checkpoint_add (checkpoint, name, lp_state_new_full (NULL, weights));
     }
   for (guint i = 0; i < self->optimizers->len; i++)
@@ -72,32 +75,58 @@ lp_fabric_save (LpFabric    *self,
 }
 
 static gboolean
+load_modules (LpFabric      *self,
+              LpCheckpoint  *checkpoint,
+              GError       **error)
+{
+  for (guint i = 0; i < self->modules->len; i++)
+    {
+      g_autofree char *name = name_part ("module", i);
+      LpState *state = _lp_checkpoint_lookup (checkpoint, name);
+
+      if (state != NULL && !lp_module_load_state_dict (g_ptr_array_index (self->modules, i), lp_state_get_tensors (state),
+                                                       TRUE, error))
+        return FALSE;
+    }
+
+  return TRUE;
+}
+
+static gboolean
+load_optimizers (LpFabric      *self,
+                 LpCheckpoint  *checkpoint,
+                 GError       **error)
+{
+  for (guint i = 0; i < self->optimizers->len; i++)
+    {
+      g_autofree char *name = name_part ("optimizer", i);
+      LpState *state = _lp_checkpoint_lookup (checkpoint, name);
+
+      if (state != NULL && !lp_optimizer_load_state (g_ptr_array_index (self->optimizers, i), state, error))
+        return FALSE;
+    }
+
+  return TRUE;
+}
+
+static gboolean
 load_parts (LpFabric      *self,
             LpCheckpoint  *checkpoint,
             const char    *path,
             GError       **error)
 {
-  LpState *state;
+  GError *local = NULL;
 
-  for (guint i = 0; i < self->modules->len; i++)
+  if (load_modules (self, checkpoint, &local))
     {
-      g_autofree char *name = name_part ("module", i);
-
-      state = _lp_checkpoint_lookup (checkpoint, name);
-      if (state != NULL && !lp_module_load_state_dict (g_ptr_array_index (self->modules, i), lp_state_get_tensors (state),
-                                                       TRUE, error))
-        return FALSE;
-    }
-  for (guint i = 0; i < self->optimizers->len; i++)
-    {
-      g_autofree char *name = name_part ("optimizer", i);
-
-      state = _lp_checkpoint_lookup (checkpoint, name);
-      if (state != NULL && !lp_optimizer_load_state (g_ptr_array_index (self->optimizers, i), state, error))
-        return FALSE;
+      if (load_optimizers (self, checkpoint, &local))
+        return _lp_checkpoint_load_precision (checkpoint, self->plugin, path, error);
+      _lp_checkpoint_explain_optimizer (checkpoint, self->plugin, &local);
     }
 
-  return _lp_checkpoint_load_precision (checkpoint, self->plugin, path, error);
+  g_prefix_error (&local, "%s: ", path);
+  g_propagate_error (error, local);
+  return FALSE;
 }
 
 /**

@@ -123,7 +123,8 @@ lp_fabric_end_autocast (LpFabric *self)
  *
  * Computes the gradients of a loss, which are scaled if the precision scales.
  *
- * Returns: whether it could. Errors: %LP_ERROR_STATE before a module was set up, and the precision's
+ * Returns: whether it could. Errors: %LP_ERROR_STATE before a module was set up and for a loss that depends on nothing that is
+ *   trained, and the precision's
  */
 gboolean
 lp_fabric_backward (LpFabric  *self,
@@ -135,7 +136,7 @@ lp_fabric_backward (LpFabric  *self,
   g_return_val_if_fail (LP_IS_FABRIC (self), FALSE);
   g_return_val_if_fail (LP_IS_TENSOR (loss), FALSE);
 
-  if (!_lp_fabric_require_attached (self, error))
+  if (!_lp_fabric_require_attached (self, error) || !_lp_check_recorded (loss, self->modules, self->plugin, error))
     return FALSE;
   scaled = lp_precision_plugin_scale_loss (self->plugin, loss, error);
 

@@ -112,8 +112,8 @@ save_run (LpTrainer     *self,
  * Writes a checkpoint: a safetensors file with the weights under their names. It appears whole, or the one of that name
  * stays as it was. In a fit that accumulates gradients, checkpoints fall between optimizer steps.
  *
- * Returns: whether it was written. Errors: %LP_ERROR_STATE without a model or between the batches of one optimizer step,
- *   %LP_ERROR_IO, and those of what is saved
+ * Returns: whether it was written. Errors: %LP_ERROR_STATE without a model, between the batches of one optimizer step and while
+ *   adapters are merged, %LP_ERROR_IO, and those of what is saved
  */
 gboolean
 lp_trainer_save_checkpoint (LpTrainer   *self,
@@ -137,6 +137,9 @@ lp_trainer_save_checkpoint (LpTrainer   *self,
       g_set_error (error, LP_ERROR, LP_ERROR_STATE, "A checkpoint can't be written between the batches of an optimizer step");
       return FALSE;
     }
+
+  if (!_lp_checkpoint_check_module (LP_MODULE (self->run.model), error))
+    return FALSE;
 
   _lp_checkpoint_init (&checkpoint);
   g_object_unref (checkpoint.weights);
@@ -301,12 +304,17 @@ load_counts (LpTrainer     *self,
              const char    *path,
              GError       **error)
 {
-  if (lp_data_loader_load_state (self->run.train_loader, loader, error) &&
-      _lp_trainer_load_loops (self, loops, error) &&
-      load_optimizers (self, checkpoint, error))
-    return TRUE;
+  GError *local = NULL;
 
-  g_prefix_error (error, "%s: ", path);
+  if (lp_data_loader_load_state (self->run.train_loader, loader, &local) && _lp_trainer_load_loops (self, loops, &local))
+    {
+      if (load_optimizers (self, checkpoint, &local))
+        return TRUE;
+      _lp_checkpoint_explain_optimizer (checkpoint, self->run.plugin, &local);
+    }
+
+  g_prefix_error (&local, "%s: ", path);
+  g_propagate_error (error, local);
   return FALSE;
 }
 

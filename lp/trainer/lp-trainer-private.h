@@ -246,6 +246,9 @@ LpStepResult _lp_trainer_manual_step       (LpTrainer *self, LpOptimizer *optimi
 gboolean    _lp_trainer_unscale            (LpTrainer *self, LpOptimizer *optimizer, GError **error);
 gboolean    _lp_trainer_step_schedulers    (LpTrainer *self, LpLrInterval interval, GError **error);
 
+/* lp-frozen.c: LP_ERROR_STATE, with the reason, if no gradient can come from @loss. */
+gboolean    _lp_check_recorded             (LpTensor *loss, GPtrArray *modules, LpPrecisionPlugin *plugin, GError **error);
+
 /* lp-trainer-skipped.c: losses that are not finite, and steps that are not applied */
 void        _lp_trainer_note_loss          (LpTrainer *self, gboolean is_finite);
 gboolean    _lp_trainer_judge_step         (LpTrainer *self, gboolean applied, GError **error);

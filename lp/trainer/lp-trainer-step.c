@@ -93,12 +93,32 @@ zero_grad (LpTrainer  *self,
 }
 
 static gboolean
+check_recorded (LpTrainer  *self,
+                LpTensor   *loss,
+                GError    **error)
+{
+  g_autoptr (GPtrArray) modules = NULL;
+
+  if (lp_tensor_get_requires_grad (loss))
+    return TRUE;
+
+  modules = g_ptr_array_new ();
+  g_ptr_array_add (modules, self->run.model);
+
+  return _lp_check_recorded (loss, modules, self->run.plugin, error);
+}
+
+static gboolean
 backward (LpTrainer  *self,
           LpTensor   *loss,
           GError    **error)
 {
   LpRun *run = &self->run;
-  g_autoptr (LpTensor) scaled = lp_precision_plugin_scale_loss (run->plugin, loss, error);
+  g_autoptr (LpTensor) scaled = NULL;
+
+  if (!check_recorded (self, loss, error))
+    return FALSE;
+  scaled = lp_precision_plugin_scale_loss (run->plugin, loss, error);
 
   return scaled != NULL &&
          _lp_trainer_call_hook (self, on_before_backward, error, scaled) &&
