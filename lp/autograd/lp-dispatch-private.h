@@ -82,8 +82,6 @@ extern guint64 _lp_n_weight_casts;
 /* Makes @result the output of a node over @inputs. */
 LpNode   *_lp_node_new    (LpTensor **inputs, int n_inputs);
 void      _lp_node_attach (LpNode *node, LpTensor *result);
-LpNode   *_lp_node_ref    (LpNode *self);
-void      _lp_node_unref  (LpNode *self);
 
 static inline gboolean
 _lp_node_needs (LpNode *self, int input)

@@ -10,12 +10,14 @@ static guint64 last_sequence;
 /* Chains may be long: nodes are freed from a list, not by recursion. */
 static _Thread_local GPtrArray *dying;
 
-LpNode *
-_lp_node_ref (LpNode *self)
+static LpNode *
+node_ref (LpNode *self)
 {
   g_atomic_ref_count_inc (&self->ref_count);
   return self;
 }
+
+static void node_unref (LpNode *self);
 
 static void
 clear_edges (LpNode *self)
@@ -24,7 +26,7 @@ clear_edges (LpNode *self)
     {
       LpEdge *edge = &self->edges[i];
 
-      g_clear_pointer (&edge->node, _lp_node_unref);
+      g_clear_pointer (&edge->node, node_unref);
       g_clear_object (&edge->leaf);
       g_clear_object (&edge->value);
       if (edge->dtype != NULL)
@@ -52,8 +54,8 @@ free_node (LpNode *self)
   g_free (self);
 }
 
-void
-_lp_node_unref (LpNode *self)
+static void
+node_unref (LpNode *self)
 {
   GPtrArray *list;
 
@@ -90,7 +92,7 @@ _lp_node_new (LpTensor **inputs,
       if (inputs[i] == NULL || !inputs[i]->requires_grad)
         continue;
       if (inputs[i]->node != NULL)
-        edge->node = _lp_node_ref (inputs[i]->node);
+        edge->node = node_ref (inputs[i]->node);
       else
         edge->leaf = g_object_ref (inputs[i]);
       edge->dtype = g_object_ref (_lp_dtype_get_gradient_dtype (inputs[i]->array.dtype));
@@ -104,7 +106,7 @@ _lp_node_attach (LpNode   *node,
                  LpTensor *result)
 {
   result->node = node;
-  result->node_release = (GDestroyNotify) _lp_node_unref;
+  result->node_release = (GDestroyNotify) node_unref;
   result->requires_grad = TRUE;
 }
 
@@ -361,7 +363,7 @@ deliver (LpEdge     *edge,
     return accumulate_leaf (edge->leaf, cast, error);
 
   if (edge->node->grad == NULL)
-    heap_push (heap, _lp_node_ref (edge->node));
+    heap_push (heap, node_ref (edge->node));
 
   return accumulate (&edge->node->grad, cast, FALSE, error);
 }
@@ -458,7 +460,7 @@ lp_tensor_backward (LpTensor  *self,
   heap = g_ptr_array_new ();
   lp_grad_mode_push (FALSE);
   self->node->grad = grad;
-  heap_push (heap, _lp_node_ref (self->node));
+  heap_push (heap, node_ref (self->node));
   while (heap->len > 0)
     {
       LpNode *node = heap_pop (heap);
@@ -466,7 +468,7 @@ lp_tensor_backward (LpTensor  *self,
       if (done)
         done = process (node, heap, error);
       g_clear_object (&node->grad);
-      _lp_node_unref (node);
+      node_unref (node);
     }
   lp_grad_mode_pop ();
 

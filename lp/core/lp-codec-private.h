@@ -104,7 +104,6 @@ extern const LpCodecLoops *_lp_codec_loops;
 extern const LpCodecLoops  _lp_codec_portable;
 
 /* E8M0: powers of two from 2^-127 to 2^127, 0xFF is NaN. */
-guint8 _lp_e8m0_from_float_floor (float value);   /* the exponent */
 guint8 _lp_e8m0_from_float_ceil  (float value);   /* the next power of two that is not less */
 float  _lp_e8m0_to_float         (guint8 code);
 

@@ -150,17 +150,6 @@ _lp_dynamic_encode (float value)
 }
 
 guint8
-_lp_e8m0_from_float_floor (float value)
-{
-  const guint32 bits = codec_bits (value) & 0x7FFFFFFF;
-
-  if (bits >= 0x7F800000)
-    return bits > 0x7F800000 ? 0xFF : 0xFE;
-
-  return (guint8) (bits >> 23);
-}
-
-guint8
 _lp_e8m0_from_float_ceil (float value)
 {
   const guint32 bits = codec_bits (value) & 0x7FFFFFFF;

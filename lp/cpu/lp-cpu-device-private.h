@@ -8,7 +8,6 @@ G_BEGIN_DECLS
 
 G_DECLARE_FINAL_TYPE (LpCpuDevice, lp_cpu_device, LP, CPU_DEVICE, LpDevice)
 
-LpDevice *_lp_cpu_device_new (void);
 
 /* The caching allocator: memory is 64-byte aligned, and kept for the next request of its size class. */
 gpointer  _lp_cpu_allocate   (gsize size);

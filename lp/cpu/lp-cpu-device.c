@@ -105,8 +105,8 @@ lp_cpu_device_init (LpCpuDevice *self)
 {
 }
 
-LpDevice *
-_lp_cpu_device_new (void)
+static LpDevice *
+cpu_device_new (void)
 {
   return g_object_new (LP_TYPE_CPU_DEVICE, "name", "cpu", NULL);
 }
@@ -114,5 +114,5 @@ _lp_cpu_device_new (void)
 static void __attribute__ ((constructor))
 register_device (void)
 {
-  _lp_device_add_builtin ("cpu", _lp_cpu_device_new, "The host's processor");
+  _lp_device_add_builtin ("cpu", cpu_device_new, "The host's processor");
 }

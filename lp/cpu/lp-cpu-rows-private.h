@@ -22,6 +22,5 @@ const void *_lp_cpu_rows_load  (const LpCpuRows *self, int k, gint64 row, void *
 /* Where to write row @row of array @k: the memory itself or @buffer, which store then puts in its place. */
 void       *_lp_cpu_rows_open  (const LpCpuRows *self, int k, gint64 row, void *buffer);
 void        _lp_cpu_rows_close (const LpCpuRows *self, int k, gint64 row, const void *values);
-guint8     *_lp_cpu_rows_at    (const LpCpuRows *self, int k, gint64 row);
 
 G_END_DECLS

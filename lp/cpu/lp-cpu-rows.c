@@ -20,8 +20,8 @@ _lp_cpu_rows_init (LpCpuRows *self, const LpArray *const *arrays, int n_arrays, 
   _lp_cpu_loop_init (&self->outer, pointers, n_arrays, FALSE);
 }
 
-guint8 *
-_lp_cpu_rows_at (const LpCpuRows *self, int k, gint64 row)
+static guint8 *
+rows_at (const LpCpuRows *self, int k, gint64 row)
 {
   const LpCpuStream *stream = &self->outer.streams[k];
 
@@ -37,7 +37,7 @@ is_direct (const LpCpuRows *self, int k)
 const void *
 _lp_cpu_rows_load (const LpCpuRows *self, int k, gint64 row, void *buffer)
 {
-  const guint8 *at = _lp_cpu_rows_at (self, k, row);
+  const guint8 *at = rows_at (self, k, row);
 
   if (is_direct (self, k))
     return at;
@@ -48,7 +48,7 @@ _lp_cpu_rows_load (const LpCpuRows *self, int k, gint64 row, void *buffer)
 void *
 _lp_cpu_rows_open (const LpCpuRows *self, int k, gint64 row, void *buffer)
 {
-  return is_direct (self, k) ? _lp_cpu_rows_at (self, k, row) : buffer;
+  return is_direct (self, k) ? rows_at (self, k, row) : buffer;
 }
 
 void
@@ -56,7 +56,7 @@ _lp_cpu_rows_close (const LpCpuRows *self, int k, gint64 row, const void *values
 {
   if (!is_direct (self, k))
     _lp_cpu_isa->convert->store[self->compute][self->outer.streams[k].scalar] (values, (gsize) self->length,
-                                                                               _lp_cpu_rows_at (self, k, row), self->strides[k]);
+                                                                               rows_at (self, k, row), self->strides[k]);
 }
 
 void

@@ -4,22 +4,11 @@
 
 G_BEGIN_DECLS
 
-LpBatch *_lp_dataset_check_result (LpDataset  *self,
-                                   const char *method,
-                                   LpBatch    *batch,
-                                   GError     *local,
-                                   GError    **error);
 
 /* The numbers from 0 to @length - 1 in an order that depends on @seed and @stream only. */
 gint64  *_lp_permutation          (gint64      length,
                                    guint64     seed,
                                    guint64     stream);
-
-/* Rows of @source along axis 0, on the calling thread. */
-LpTensor *_lp_take_rows           (LpTensor      *source,
-                                   const gint64  *rows,
-                                   gint64         n_rows,
-                                   GError       **error);
 
 /* Maps a file; LP_ERROR_IO when it can't be opened. */
 GBytes  *_lp_map_file             (const char  *path,

@@ -158,12 +158,12 @@ lp_dataset_init (LpDataset *self)
 }
 
 /* Nothing, a wrong type, or a result beside an error: an error that names the subclass. */
-LpBatch *
-_lp_dataset_check_result (LpDataset   *self,
-                          const char  *method,
-                          LpBatch     *batch,
-                          GError      *local,
-                          GError     **error)
+static LpBatch *
+check_result (LpDataset   *self,
+              const char  *method,
+              LpBatch     *batch,
+              GError      *local,
+              GError     **error)
 {
   if (local != NULL)
     {
@@ -229,7 +229,7 @@ lp_dataset_get_item (LpDataset  *self,
 
   item = LP_DATASET_GET_CLASS (self)->get_item (self, index, &local);
 
-  return _lp_dataset_check_result (self, "get_item", item, local, error);
+  return check_result (self, "get_item", item, local, error);
 }
 
 /**
@@ -255,7 +255,7 @@ lp_dataset_get_items (LpDataset  *self,
 
   batch = LP_DATASET_GET_CLASS (self)->get_items (self, indices, &local);
 
-  return _lp_dataset_check_result (self, "get_items", batch, local, error);
+  return check_result (self, "get_items", batch, local, error);
 }
 
 /**
@@ -282,7 +282,7 @@ lp_dataset_collate (LpDataset  *self,
 
   batch = LP_DATASET_GET_CLASS (self)->collate (self, items, &local);
 
-  return _lp_dataset_check_result (self, "collate", batch, local, error);
+  return check_result (self, "collate", batch, local, error);
 }
 
 /**

@@ -81,24 +81,24 @@ typedef struct
 } Rows;
 
 /* A plain copy on this thread: cheaper than a kernel, and it disturbs no other thread. */
-LpTensor *
-_lp_take_rows (LpTensor      *source,
-               const gint64  *rows,
-               gint64         n_rows,
-               GError       **error)
+static LpTensor *
+take_rows (LpTensor  *source,
+           gpointer   user_data,
+           GError   **error)
 {
+  const Rows *rows = user_data;
   gint64 dims[LP_MAX_DIMS];
   const LpArray *array = &source->array;
   LpTensor *result;
   gsize row_size;
 
   memcpy (dims, array->dims, sizeof dims);
-  dims[0] = n_rows;
+  dims[0] = rows->n_rows;
 
   if (array->scalar == LP_SCALAR_ENCODED || !_lp_array_is_contiguous (array) ||
       source->storage->device != lp_device_get_default ())
     {
-      g_autoptr (LpTensor) index = lp_tensor_new_from_int64s (rows, n_rows, &n_rows, 1, lp_dtype_i64 (), error);
+      g_autoptr (LpTensor) index = lp_tensor_new_from_int64s (rows->rows, rows->n_rows, &rows->n_rows, 1, lp_dtype_i64 (), error);
 
       return index != NULL ? lp_tensor_index_select (source, 0, index, error) : NULL;
     }
@@ -110,20 +110,10 @@ _lp_take_rows (LpTensor      *source,
   row_size = _lp_scalar_sizes[array->scalar];
   for (int i = 1; i < array->n_dims; i++)
     row_size *= dims[i];
-  for (gint64 i = 0; i < n_rows; i++)
-    memcpy (result->array.data + i * row_size, array->data + rows[i] * row_size, row_size);
+  for (gint64 i = 0; i < rows->n_rows; i++)
+    memcpy (result->array.data + i * row_size, array->data + rows->rows[i] * row_size, row_size);
 
   return result;
-}
-
-static LpTensor *
-take_rows (LpTensor  *tensor,
-           gpointer   user_data,
-           GError   **error)
-{
-  Rows *rows = user_data;
-
-  return _lp_take_rows (tensor, rows->rows, rows->n_rows, error);
 }
 
 static gboolean

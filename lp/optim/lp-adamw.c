@@ -74,7 +74,7 @@ lp_adamw_step_group (LpOptimizer   *optimizer,
       args.eps = self->eps;
       args.step = slot->step + 1;
       if (!_lp_tensor_get_kernels (slot->parameter)->adamw (&args, error) ||
-          !_lp_optimizer_finish_slot (optimizer, group, i, error))
+          !_lp_param_group_finish_slot (group, i, error))
         return FALSE;
     }
 

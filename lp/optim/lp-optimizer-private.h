@@ -51,15 +51,11 @@ void             _lp_optimizer_set_stream    (LpOptimizer *self, guint stream);
 gboolean         _lp_optimizer_fill_args     (LpOptimizer *self, LpParamGroup *group, guint index, guint n_moments,
                                               LpFusedStepArgs *args, GError **error);
 /* After the kernel ran: versions, 16-bit copies, encoded weights. */
-gboolean         _lp_optimizer_finish_slot   (LpOptimizer *self, LpParamGroup *group, guint index, GError **error);
+gboolean         _lp_param_group_finish_slot (LpParamGroup *group, guint index, GError **error);
 
 /* Numbers of saved state, however they were boxed on their way through a file. */
 gboolean         _lp_variant_to_double       (GVariant *variant, double *value);
-gboolean         _lp_state_get_number        (LpState *state, const char *name, double *value);
 /* A whole number from 0 to 2^53: what a count can be. */
 gboolean         _lp_state_get_count         (LpState *state, const char *name, gint64 *count);
-/* NULL when there are not exactly @n. */
-double          *_lp_state_dup_numbers       (LpState *state, const char *name, gsize n);
-GVariant        *_lp_variant_new_doubles     (const double *values, gsize n);
 
 G_END_DECLS

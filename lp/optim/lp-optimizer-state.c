@@ -28,10 +28,10 @@ _lp_variant_to_double (GVariant *variant,
   return TRUE;
 }
 
-gboolean
-_lp_state_get_number (LpState    *state,
-                      const char *name,
-                      double     *value)
+static gboolean
+get_number (LpState    *state,
+            const char *name,
+            double     *value)
 {
   g_autoptr (GVariant) variant = lp_state_dup_value (state, name);
 
@@ -56,13 +56,14 @@ _lp_state_get_count (LpState    *state,
 {
   double number;
 
-  return _lp_state_get_number (state, name, &number) && to_count (number, count);
+  return get_number (state, name, &number) && to_count (number, count);
 }
 
-double *
-_lp_state_dup_numbers (LpState    *state,
-                       const char *name,
-                       gsize       n)
+/* NULL when there are not exactly @n. */
+static double *
+dup_numbers (LpState    *state,
+             const char *name,
+             gsize       n)
 {
   g_autoptr (GVariant) variant = lp_state_dup_value (state, name);
   g_autofree double *values = g_new (double, n + 1);
@@ -81,9 +82,9 @@ _lp_state_dup_numbers (LpState    *state,
   return g_steal_pointer (&values);
 }
 
-GVariant *
-_lp_variant_new_doubles (const double *values,
-                         gsize         n)
+static GVariant *
+new_doubles (const double *values,
+             gsize         n)
 {
   return g_variant_new_fixed_array (G_VARIANT_TYPE_DOUBLE, values, n, sizeof (double));
 }
@@ -101,7 +102,7 @@ save_groups (LpOptimizer *self,
 
   for (guint i = 0; i < data->groups->len; i++)
     values[i] = get (g_ptr_array_index (data->groups, i));
-  lp_state_set_value (state, name, _lp_variant_new_doubles (values, data->groups->len));
+  lp_state_set_value (state, name, new_doubles (values, data->groups->len));
 }
 
 static char *
@@ -130,7 +131,7 @@ save_slot (LpState      *state,
 
       if (bucket->moments[i] == NULL || slot->step == 0)
         continue;
-      view = _lp_param_group_view_moment (group, slot, bucket->moments[i]);
+      view = _lp_param_slot_view_moment (slot, bucket->moments[i]);
       lp_tensor_dict_set (lp_state_get_tensors (state), name, view);
     }
   if (slot->master != NULL)
@@ -160,7 +161,7 @@ save_group (LpOptimizer  *self,
       steps[j] = _lp_param_group_get_slot (group, j)->step;
       save_slot (state, group, i, j);
     }
-  lp_state_set_value (state, name, _lp_variant_new_doubles (steps, group->slots->len));
+  lp_state_set_value (state, name, new_doubles (steps, group->slots->len));
 
   return TRUE;
 }
@@ -238,7 +239,7 @@ load_moment (LpOptimizer   *self,
 
   if (flat == NULL)
     return FALSE;
-  view = _lp_param_group_view_moment (group, slot, flat);
+  view = _lp_param_slot_view_moment (slot, flat);
 
   return load_tensor (self, state, name, view, error);
 }
@@ -319,7 +320,7 @@ load_group (LpOptimizer  *self,
 {
   LpParamGroup *group = g_ptr_array_index (_lp_optimizer_get_data (self)->groups, i);
   g_autofree char *name = g_strdup_printf ("%u.steps", i);
-  g_autofree double *steps = _lp_state_dup_numbers (state, name, group->parameters->len);
+  g_autofree double *steps = dup_numbers (state, name, group->parameters->len);
 
   if (!_lp_param_group_prepare (group, error))
     return FALSE;
@@ -398,7 +399,7 @@ get_groups (LpOptimizer  *self,
             GError      **error)
 {
   guint n = _lp_optimizer_get_data (self)->groups->len;
-  g_autofree double *values = _lp_state_dup_numbers (state, name, n);
+  g_autofree double *values = dup_numbers (state, name, n);
 
   if (values == NULL)
     {

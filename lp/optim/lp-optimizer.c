@@ -775,10 +775,9 @@ _lp_optimizer_fill_args (LpOptimizer      *self,
 }
 
 gboolean
-_lp_optimizer_finish_slot (LpOptimizer   *self,
-                           LpParamGroup  *group,
-                           guint          index,
-                           GError       **error)
+_lp_param_group_finish_slot (LpParamGroup  *group,
+                             guint          index,
+                             GError       **error)
 {
   LpParamSlot *slot = _lp_param_group_get_slot (group, index);
   LpTensor *parameter = slot->parameter;

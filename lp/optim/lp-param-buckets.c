@@ -374,9 +374,8 @@ _lp_param_group_get_moment (LpParamGroup  *self,
 }
 
 LpTensor *
-_lp_param_group_view_moment (LpParamGroup *self,
-                             LpParamSlot  *slot,
-                             LpTensor     *flat)
+_lp_param_slot_view_moment (LpParamSlot *slot,
+                            LpTensor    *flat)
 {
   return new_slice (flat, slot->offset, slot->parameter);
 }

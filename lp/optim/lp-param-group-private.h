@@ -61,7 +61,7 @@ gboolean     _lp_param_group_zero_grad   (LpParamGroup *self, GError **error);
 /* The flat moment @i, zeroed when new. NULL with an error. */
 LpTensor    *_lp_param_group_get_moment  (LpParamGroup *self, guint bucket, guint i, GError **error);
 /* The part of a parameter in it, as a tensor of the parameter's shape. */
-LpTensor    *_lp_param_group_view_moment (LpParamGroup *self, LpParamSlot *slot, LpTensor *flat);
+LpTensor    *_lp_param_slot_view_moment (LpParamSlot *slot, LpTensor *flat);
 
 /* Where the random numbers for the next rounding of a parameter are: a stream per optimizer of a run, group and parameter, an
  * offset per step. */

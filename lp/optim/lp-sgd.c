@@ -86,7 +86,7 @@ lp_sgd_step_group (LpOptimizer   *optimizer,
       args.nesterov = self->nesterov;
       args.first = slot->step == 0;
       if (!_lp_tensor_get_kernels (slot->parameter)->sgd (&args, error) ||
-          !_lp_optimizer_finish_slot (optimizer, group, i, error))
+          !_lp_param_group_finish_slot (group, i, error))
         return FALSE;
     }
 

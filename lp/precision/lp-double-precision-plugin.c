@@ -13,13 +13,6 @@ G_DEFINE_TYPE (LpDoublePrecisionPlugin, lp_double_precision_plugin, LP_TYPE_PREC
 
 static const char *const names[] = { "64-true", NULL };
 
-/* Follows what the plugin reports. */
-static LpDType *
-peek_dtype (LpPrecisionPlugin *self)
-{
-  return lp_dtype_f64 ();
-}
-
 static gboolean
 lp_double_precision_plugin_validate_state (LpPrecisionPlugin  *self,
                                            LpPrecisionState   *state,
@@ -32,16 +25,14 @@ static LpPrecisionTraits *
 lp_double_precision_plugin_dup_traits (LpPrecisionPlugin  *self,
                                        GError            **error)
 {
-  const char *name = lp_dtype_get_name (peek_dtype (self));
-
-  return lp_precision_traits_new (name, name, name, name, name);
+  return lp_precision_traits_new ("f64", "f64", "f64", "f64", "f64");
 }
 
 static LpDType *
 lp_double_precision_plugin_get_default_dtype (LpPrecisionPlugin  *self,
                                               GError            **error)
 {
-  return g_object_ref (peek_dtype (self));
+  return g_object_ref (lp_dtype_f64 ());
 }
 
 static gboolean
@@ -49,7 +40,7 @@ lp_double_precision_plugin_convert_module (LpPrecisionPlugin  *self,
                                            LpModule           *module,
                                            GError            **error)
 {
-  return lp_module_to_dtype (module, peek_dtype (self), error);
+  return lp_module_to_dtype (module, lp_dtype_f64 (), error);
 }
 
 static LpTensor *
@@ -57,7 +48,7 @@ lp_double_precision_plugin_convert_input (LpPrecisionPlugin  *self,
                                           LpTensor           *tensor,
                                           GError            **error)
 {
-  return lp_tensor_to_dtype (tensor, peek_dtype (self), error);
+  return lp_tensor_to_dtype (tensor, lp_dtype_f64 (), error);
 }
 
 static LpTensor *
@@ -65,7 +56,7 @@ lp_double_precision_plugin_convert_output (LpPrecisionPlugin  *self,
                                            LpTensor           *tensor,
                                            GError            **error)
 {
-  return _lp_precision_plugin_give_out (tensor, peek_dtype (self), error);
+  return _lp_precision_plugin_give_out (tensor, lp_dtype_f64 (), error);
 }
 
 static char *

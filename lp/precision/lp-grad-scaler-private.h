@@ -36,7 +36,6 @@ typedef struct
 } LpScalerRecord;
 
 void     _lp_grad_scaler_allow_f16     (LpGradScaler *self);
-void     _lp_scaler_record_free        (gpointer data);
 
 /* LP_PRECISION_ERROR_BAD_SCALER; always FALSE. */
 gboolean _lp_grad_scaler_fail          (GError **error, const char *message);

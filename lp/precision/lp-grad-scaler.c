@@ -50,8 +50,8 @@ enum
 
 static GParamSpec *properties[N_PROPS];
 
-void
-_lp_scaler_record_free (gpointer data)
+static void
+free_record (gpointer data)
 {
   LpScalerRecord *record = data;
 
@@ -268,7 +268,7 @@ lp_grad_scaler_class_init (LpGradScalerClass *klass)
 static void
 lp_grad_scaler_init (LpGradScaler *self)
 {
-  self->records = g_hash_table_new_full (NULL, NULL, g_object_unref, _lp_scaler_record_free);
+  self->records = g_hash_table_new_full (NULL, NULL, g_object_unref, free_record);
 }
 
 /**

@@ -65,13 +65,13 @@ _lp_precision_plugin_end_object (LpPrecisionPlugin  *self,
   return NULL;
 }
 
-LpTensor *
-_lp_precision_plugin_end_tensor (LpPrecisionPlugin  *self,
-                                 const char         *method,
-                                 LpTensor           *result,
-                                 LpTensor           *like,
-                                 GError             *local,
-                                 GError            **error)
+static LpTensor *
+end_tensor (LpPrecisionPlugin  *self,
+            const char         *method,
+            LpTensor           *result,
+            LpTensor           *like,
+            GError             *local,
+            GError            **error)
 {
   g_autoptr (LpTensor) tensor = _lp_precision_plugin_end_object (self, method, result, LP_TYPE_TENSOR, FALSE, local, error);
   g_autoptr (LpShape) expected = NULL;
@@ -353,7 +353,7 @@ lp_precision_plugin_convert_input (LpPrecisionPlugin  *self,
     return g_object_ref (tensor);
   result = GET_CLASS (self)->convert_input (self, tensor, &local);
 
-  return _lp_precision_plugin_end_tensor (self, "convert_input", result, tensor, local, error);
+  return end_tensor (self, "convert_input", result, tensor, local, error);
 }
 
 /**
@@ -386,7 +386,7 @@ lp_precision_plugin_convert_output (LpPrecisionPlugin  *self,
     return g_object_ref (tensor);
   result = GET_CLASS (self)->convert_output (self, tensor, &local);
 
-  return _lp_precision_plugin_end_tensor (self, "convert_output", result, tensor, local, error);
+  return end_tensor (self, "convert_output", result, tensor, local, error);
 }
 
 /**
@@ -440,7 +440,7 @@ lp_precision_plugin_quantize_operand (LpPrecisionPlugin  *self,
     return NULL;
   result = GET_CLASS (self)->quantize_operand (self, operand, &local);
 
-  return _lp_precision_plugin_end_tensor (self, "quantize_operand", result, lp_operand_get_tensor (operand), local, error);
+  return end_tensor (self, "quantize_operand", result, lp_operand_get_tensor (operand), local, error);
 }
 
 /**
@@ -503,7 +503,7 @@ lp_precision_plugin_scale_loss (LpPrecisionPlugin  *self,
   if (!ensure_init (self, error))
     return NULL;
   result = GET_CLASS (self)->scale_loss (self, loss, &local);
-  result = _lp_precision_plugin_end_tensor (self, "scale_loss", result, loss, local, error);
+  result = end_tensor (self, "scale_loss", result, loss, local, error);
   _lp_precision_plugin_get_data (self)->scales = result != loss;
   if (result == NULL || lp_tensor_get_requires_grad (result) || !lp_tensor_get_requires_grad (loss))
     return g_steal_pointer (&result);

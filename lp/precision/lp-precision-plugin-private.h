@@ -91,11 +91,5 @@ gboolean               _lp_precision_plugin_end_boolean   (LpPrecisionPlugin *se
 gpointer               _lp_precision_plugin_end_object    (LpPrecisionPlugin *self, const char *method, gpointer result,
                                                            GType type, gboolean nullable, GError *local,
                                                            GError **error);
-LpTensor              *_lp_precision_plugin_end_tensor    (LpPrecisionPlugin *self, const char *method,
-                                                           LpTensor *result, LpTensor *like, GError *local,
-                                                           GError **error);
-
-/* The quantizer that calls back into the plugin. */
-LpOperandQuantizer    *_lp_precision_quantizer_new        (LpPrecisionPlugin *plugin);
 
 G_END_DECLS

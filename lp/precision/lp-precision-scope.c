@@ -55,8 +55,9 @@ lp_precision_quantizer_init (LpPrecisionQuantizer *self)
 {
 }
 
-LpOperandQuantizer *
-_lp_precision_quantizer_new (LpPrecisionPlugin *plugin)
+/* It calls back into the plugin. */
+static LpOperandQuantizer *
+new_quantizer (LpPrecisionPlugin *plugin)
 {
   LpPrecisionQuantizer *self = g_object_new (LP_TYPE_PRECISION_QUANTIZER, NULL);
 
@@ -119,7 +120,7 @@ lp_precision_plugin_dup_scope (LpPrecisionPlugin  *self,
   if (!quantizes (self))
     return policy != NULL ? get_policy_scope (self, policy) : NULL;
 
-  quantizer = _lp_precision_quantizer_new (self);
+  quantizer = new_quantizer (self);
 
   return lp_compute_scope_new (policy, quantizer);
 }

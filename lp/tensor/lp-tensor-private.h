@@ -59,7 +59,6 @@ LpTensor *_lp_tensor_new_view          (LpStorage *storage, const LpArray *array
 /* Without the autograd parts, sharing storage. */
 LpTensor *_lp_tensor_detach            (LpTensor *self);
 
-gboolean  _lp_tensor_is_channels_last  (LpTensor *self);
 gboolean  _lp_tensor_is_dense          (LpTensor *self);   /* contiguous in some order of the axes */
 /* A row-major tensor with the same values: @self again when it is one. Not recorded. */
 LpTensor *_lp_tensor_contiguous        (LpTensor *self, GError **error);

@@ -308,15 +308,6 @@ _lp_tensor_detach (LpTensor *self)
 }
 
 gboolean
-_lp_tensor_is_channels_last (LpTensor *self)
-{
-  const LpArray *a = &self->array;
-
-  return a->n_dims == 4 && a->strides[1] == 1 && a->strides[3] == a->dims[1] && a->strides[2] == a->strides[3] * a->dims[3]
-         && a->strides[0] == a->strides[2] * a->dims[2];
-}
-
-gboolean
 _lp_tensor_is_dense (LpTensor *self)
 {
   const LpArray *a = &self->array;

@@ -148,10 +148,10 @@ set_string (char       **target,
 }
 
 /* Puts a checkpoint among the kept ones. Gives back the path of the one that has to go, if any. */
-char *
-_lp_model_checkpoint_insert (LpModelCheckpoint *self,
-                             const char        *path,
-                             double             score)
+static char *
+insert_kept (LpModelCheckpoint *self,
+             const char        *path,
+             double             score)
 {
   LpKept *kept = g_new0 (LpKept, 1);
   guint position = 0;
@@ -227,7 +227,7 @@ _lp_model_checkpoint_save (LpModelCheckpoint  *self,
   if (belongs_to_best (self, score))
     {
       path = choose_path (self, trainer);
-      dropped = _lp_model_checkpoint_insert (self, path, score);
+      dropped = insert_kept (self, path, score);
     }
   if (path == NULL && !self->save_last)
     return TRUE;
@@ -285,7 +285,7 @@ _lp_model_checkpoint_load_state (LpCallback  *callback,
       g_variant_iter_init (&iter, list);
       while (g_variant_iter_next (&iter, "(&sd)", &path, &score))
         if (g_file_test (path, G_FILE_TEST_EXISTS))
-          g_free (_lp_model_checkpoint_insert (self, path, score));
+          g_free (insert_kept (self, path, score));
     }
   g_free (self->last_model_path);
   self->last_model_path = _lp_state_dup_string (state, "last-model-path");

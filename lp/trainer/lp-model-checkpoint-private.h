@@ -31,8 +31,6 @@ struct _LpModelCheckpoint
 };
 
 void     _lp_kept_free               (gpointer data);
-/* Puts a checkpoint among the kept ones; gives back the path of the one that has to go, if any. */
-char    *_lp_model_checkpoint_insert (LpModelCheckpoint *self, const char *path, double score);
 /* Writes what has to be written for a value. */
 gboolean _lp_model_checkpoint_save   (LpModelCheckpoint *self, LpTrainer *trainer, double score, GError **error);
 

@@ -20,7 +20,7 @@ struct _LpProgressBar
 
   guint refresh_rate;
   gboolean terminal;
-  gint64   last_draw, start_time, start_batch, last_drawn_batch;
+  gint64   last_draw, start_time, start_batch;
   const char *last_precision;   /* interned; NULL before the first run */
 };
 

@@ -232,7 +232,6 @@ gboolean    _lp_trainer_begin              (LpTrainer *self, LpStage stage, LpMo
                                             GError **error);
 /* Ends the run; @failure may be NULL. Takes no ownership; FALSE with an error of its own. */
 gboolean    _lp_trainer_end                (LpTrainer *self, const GError *failure, GError **error);
-gint64      _lp_resolve_limit              (double limit, gint64 total);
 
 /* lp-trainer-fit.c: the state machine; TRUE while there is more to do, FALSE at the end or with an error */
 gboolean    _lp_trainer_advance            (LpTrainer *self, GError **error);

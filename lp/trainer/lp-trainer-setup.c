@@ -14,9 +14,9 @@
 
 #define DEFAULT_MAX_EPOCHS 1000
 
-gint64
-_lp_resolve_limit (double limit,
-                   gint64 total)
+static gint64
+resolve_limit (double limit,
+               gint64 total)
 {
   if (limit <= 1)
     return (gint64) (limit * total);
@@ -192,9 +192,9 @@ count_batches (LpTrainer    *self,
   if (self->settings.fast_dev_run > 0)
     return MIN (total, self->settings.fast_dev_run);
   if (self->settings.overfit_batches > 0 && self->run.stage == LP_STAGE_FIT)
-    return _lp_resolve_limit (self->settings.overfit_batches, total);
+    return resolve_limit (self->settings.overfit_batches, total);
 
-  return _lp_resolve_limit (limit, total);
+  return resolve_limit (limit, total);
 }
 
 static gboolean
