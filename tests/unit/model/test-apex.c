@@ -241,12 +241,73 @@ test_overrides (void)
   g_object_unref (outcome.optimizer);
 }
 
+/* What goes into a step and what comes out of it; weights that were in another dtype. */
+static void
+test_conversions (void)
+{
+  static const struct { const char *name, *input; } levels[] = {
+    { "apex-O0", "f32" }, { "apex-O1", "f32" }, { "apex-O2", "f16" }, { "apex-O3", "f16" },
+  };
+  g_autoptr (LpTensor) x = lp_tensor_ones ((gint64[]) { 2, 2 }, 2, NULL, NULL, NULL);
+  g_autoptr (LpTensor) low = lp_tensor_to_dtype (x, lp_dtype_f16 (), NULL);
+  g_autoptr (LpPrecisionPlugin) full = create ("apex-O0", NULL);
+  g_autoptr (LpModule) layer = lp_linear_new (2, 2);
+
+  for (guint i = 0; i < G_N_ELEMENTS (levels); i++)
+    {
+      g_autoptr (LpPrecisionPlugin) plugin = create (levels[i].name, NULL);
+      g_autoptr (LpTensor) input = lp_precision_plugin_convert_input (plugin, x, NULL);
+      g_autoptr (LpTensor) output = lp_precision_plugin_convert_output (plugin, low, NULL);
+
+      g_assert_cmpstr (lp_dtype_get_name (lp_tensor_get_dtype (input)), ==, levels[i].input);
+      g_assert_true (lp_tensor_get_dtype (output) == lp_dtype_f32 ());
+    }
+
+  g_assert_true (lp_module_to_dtype (layer, lp_dtype_f16 (), NULL));
+  g_assert_true (lp_precision_plugin_convert_module (full, layer, NULL));
+  g_assert_true (lp_tensor_get_dtype (lp_linear_get_weight (LP_LINEAR (layer))) == lp_dtype_f32 ());
+}
+
+/* A loss scale that never changes: multiplied in float32, and away from the gradients again. */
+static void
+test_static_scale (void)
+{
+  g_autoptr (LpPrecisionPlugin) plugin = create ("apex-O2", config ("loss-scale", g_variant_new_string ("1024")));
+  g_autoptr (LpTensor) parameter = lp_tensor_ones ((gint64[]) { 1 }, 1, NULL, NULL, NULL);
+  g_autoptr (GPtrArray) parameters = g_ptr_array_new ();
+  g_autoptr (GPtrArray) optimizers = g_ptr_array_new ();
+  g_autoptr (LpOptimizer) optimizer = NULL;
+  g_autoptr (LpTensor) half = lp_tensor_scalar (100, lp_dtype_f16 (), NULL, NULL);
+  g_autoptr (LpTensor) wide = lp_precision_plugin_scale_loss (plugin, half, NULL);
+  g_autoptr (LpTensor) loss = NULL, scaled = NULL, grad = NULL;
+
+  /* beyond float16 */
+  g_assert_cmpfloat (lp_tensor_get_item (wide, NULL), ==, 102400);
+
+  lp_tensor_set_requires_grad (parameter, TRUE);
+  g_ptr_array_add (parameters, parameter);
+  optimizer = lp_sgd_new (parameters, 0.5);
+  g_ptr_array_add (optimizers, optimizer);
+  loss = lp_tensor_sum (parameter, NULL, 0, FALSE, NULL);
+  scaled = lp_precision_plugin_scale_loss (plugin, loss, NULL);
+  g_assert_true (lp_precision_plugin_backward (plugin, scaled, optimizers, NULL));
+  g_assert_true (lp_precision_plugin_unscale_gradients (plugin, optimizer, NULL));
+  grad = lp_tensor_dup_grad (parameter);
+  g_assert_cmpfloat (lp_tensor_get_item (grad, NULL), ==, 1);
+  g_assert_cmpint (lp_precision_plugin_optimizer_step (plugin, optimizer, NULL, NULL), ==, LP_STEP_APPLIED);
+  g_assert_cmpfloat (lp_tensor_get_item (parameter, NULL), ==, 0.5);
+}
+
 static void
 test_scaler (void)
 {
   g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new_full (128, 2, 0.5, 10, TRUE, NULL);
   g_autoptr (LpPrecisionPlugin) given = g_object_new (LP_TYPE_APEX_MIXED_PRECISION_PLUGIN, "scaler", scaler, NULL);
+  g_autoptr (LpPrecisionPlugin) pure =
+    g_object_new (LP_TYPE_APEX_MIXED_PRECISION_PLUGIN, "amp-level", "O3", "scaler", scaler, NULL);
   g_autoptr (LpPrecisionPlugin) own = create ("apex-O1", NULL);
+  g_autoptr (LpTensor) loss = lp_tensor_scalar (3, NULL, NULL, NULL);
+  g_autoptr (LpTensor) scaled = NULL;
   g_autoptr (LpState) state = NULL;
   g_autoptr (GVariant) scale = NULL;
   LpGradScaler *made;
@@ -255,6 +316,11 @@ test_scaler (void)
   state = lp_precision_plugin_save_state (given, NULL);
   scale = lp_state_dup_value (state, "scale");
   g_assert_cmpfloat (g_variant_get_double (scale), ==, 128);
+
+  /* also where the level has none */
+  g_assert_true (lp_apex_mixed_precision_plugin_get_scaler (LP_APEX_MIXED_PRECISION_PLUGIN (pure)) == scaler);
+  scaled = lp_precision_plugin_scale_loss (pure, loss, NULL);
+  g_assert_cmpfloat (lp_tensor_get_item (scaled, NULL), ==, 384);
 
   made = lp_apex_mixed_precision_plugin_get_scaler (LP_APEX_MIXED_PRECISION_PLUGIN (own));
   g_assert_cmpfloat (lp_grad_scaler_get_scale (made), ==, 65536);
@@ -362,6 +428,8 @@ main (int   argc,
   g_test_add_func ("/apex/levels", test_levels);
   g_test_add_func ("/apex/training", test_training);
   g_test_add_func ("/apex/overrides", test_overrides);
+  g_test_add_func ("/apex/conversions", test_conversions);
+  g_test_add_func ("/apex/static-scale", test_static_scale);
   g_test_add_func ("/apex/scaler", test_scaler);
   g_test_add_func ("/apex/refusals", test_refusals);
   g_test_add_func ("/apex/closures", test_closures);

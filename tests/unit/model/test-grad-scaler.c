@@ -182,6 +182,19 @@ test_several_optimizers (void)
   g_assert_true (lp_grad_scaler_update (scaler, &error));
   g_assert_cmpfloat (lp_grad_scaler_get_scale (scaler), ==, 2);
 
+  /* whichever of them it is */
+  for (int i = 0; i < 2; i++)
+    {
+      const double scale = lp_grad_scaler_get_scale (scaler);
+
+      give_gradient (&a, i == 0 ? INFINITY : 1);
+      give_gradient (&b, i == 1 ? INFINITY : 1);
+      g_assert_cmpint (lp_grad_scaler_step (scaler, a.optimizer, NULL, &error), ==, i == 0 ? LP_STEP_SKIPPED : LP_STEP_APPLIED);
+      g_assert_cmpint (lp_grad_scaler_step (scaler, b.optimizer, NULL, &error), ==, i == 1 ? LP_STEP_SKIPPED : LP_STEP_APPLIED);
+      g_assert_true (lp_grad_scaler_update (scaler, &error));
+      g_assert_cmpfloat (lp_grad_scaler_get_scale (scaler), ==, scale / 2);
+    }
+
   /* one update, however many optimizers */
   give_gradient (&a, 1);
   give_gradient (&b, 1);
@@ -215,6 +228,7 @@ test_half_loss (void)
   g_autoptr (LpTensor) scaled = lp_grad_scaler_scale (scaler, loss, NULL);
 
   /* 3 * 65536 doesn't fit in f16 */
+  g_assert_true (lp_tensor_get_dtype (scaled) == lp_dtype_f32 ());
   g_assert_cmpfloat (lp_tensor_get_item (scaled, NULL), ==, 196608);
 }
 
@@ -289,6 +303,37 @@ test_state (void)
 }
 
 /* The message says which field it is and what it holds. */
+/* Everything that decides what comes next: a restored scaler goes on as the one that was saved, whatever it was made with. */
+static void
+test_state_is_whole (void)
+{
+  Setup setup = set_up (NULL);
+  g_autoptr (LpGradScaler) scaler =
+    g_object_new (LP_TYPE_GRAD_SCALER, "init-scale", 64.0, "growth-factor", 4.0, "backoff-factor", 0.25, "growth-interval", 3,
+                  "hysteresis", 2, "min-scale", 8.0, "max-scale", 128.0, NULL);
+  g_autoptr (LpGradScaler) restored = lp_grad_scaler_new ();
+  const gboolean before[] = { FALSE, TRUE }, after[] = { TRUE, FALSE, FALSE, FALSE, TRUE, TRUE, TRUE, TRUE, FALSE, FALSE, FALSE, FALSE };
+  g_autoptr (LpState) state = NULL;
+
+  start (scaler);
+  for (guint i = 0; i < G_N_ELEMENTS (before); i++)
+    run_step (scaler, &setup, before[i]);
+  state = lp_grad_scaler_save_state (scaler);
+  g_assert_true (lp_grad_scaler_load_state (restored, state, NULL));
+  g_assert_cmpint (lp_grad_scaler_get_n_skipped (restored), ==, 1);
+  for (guint i = 0; i < G_N_ELEMENTS (after); i++)
+    {
+      run_step (scaler, &setup, after[i]);
+      run_step (restored, &setup, after[i]);
+      g_assert_cmpfloat (lp_grad_scaler_get_scale (restored), ==, lp_grad_scaler_get_scale (scaler));
+      g_assert_cmpint (lp_grad_scaler_get_growth_tracker (restored), ==, lp_grad_scaler_get_growth_tracker (scaler));
+    }
+  g_assert_cmpint (lp_grad_scaler_get_n_skipped (restored), ==, lp_grad_scaler_get_n_skipped (scaler));
+  g_assert_cmpfloat (lp_grad_scaler_get_growth_factor (restored), ==, 4);
+  g_assert_cmpfloat (lp_grad_scaler_get_backoff_factor (restored), ==, 0.25);
+  tear_down (&setup);
+}
+
 static void
 test_bad_state (void)
 {
@@ -579,6 +624,7 @@ main (int   argc,
   g_test_add_func ("/grad-scaler/disabled", test_disabled);
   g_test_add_func ("/grad-scaler/bad-values", test_bad_values);
   g_test_add_func ("/grad-scaler/state", test_state);
+  g_test_add_func ("/grad-scaler/state-is-whole", test_state_is_whole);
   g_test_add_func ("/grad-scaler/bad-state", test_bad_state);
   g_test_add_func ("/grad-scaler/loaded-bounds", test_loaded_bounds);
   g_test_add_func ("/grad-scaler/golden", test_golden);

@@ -615,7 +615,7 @@ test_saved_state (void)
   g_autoptr (LpPrecisionPlugin) full = create ("32-true");
   g_autoptr (LpState) state = NULL;
   g_autoptr (LpState) empty = NULL;
-  g_autoptr (GVariant) id = NULL;
+  g_autoptr (GVariant) id = NULL, version = NULL;
   g_autoptr (GError) error = NULL;
   LpGradScaler *scaler = lp_mixed_precision_plugin_get_scaler (LP_MIXED_PRECISION_PLUGIN (mixed));
 
@@ -626,6 +626,8 @@ test_saved_state (void)
   state = lp_precision_plugin_save_state (mixed, &error);
   id = lp_state_dup_value (state, "plugin-id");
   g_assert_cmpstr (g_variant_get_string (id, NULL), ==, "mixed");
+  version = lp_state_dup_value (state, "plugin-version");
+  g_assert_cmpint (g_variant_get_int64 (version), ==, lp_precision_plugin_get_state_version (mixed));
   g_assert_true (lp_precision_plugin_load_state (other, state, &error));
   g_assert_no_error (error);
   scaler = lp_mixed_precision_plugin_get_scaler (LP_MIXED_PRECISION_PLUGIN (other));
