@@ -40,6 +40,8 @@ gboolean _lp_cpu_int8_gemm (const LpGemmArgs *args, const LpCpuProduct *product)
 
 /* The tuned library's part, if it is there. FALSE without doing anything when it isn't the better choice. */
 gboolean _lp_cpu_onednn_gemm    (const LpCpuProduct *product);
+gboolean _lp_cpu_onednn_sum_int8 (const gint8 *a, gint64 a_stride, const gint8 *b, gint64 b_stride, gint64 m, gint64 n, gint64 k,
+                                  gint32 *sums);
 gboolean _lp_cpu_onednn_conv2d  (const LpConvArgs *args);
 gboolean _lp_cpu_onednn_has_bf16 (void);
 

@@ -50,9 +50,12 @@ static void
 sum_tile (const Rows *a, const Rows *b, gint64 m0, int m, gint64 n0, int n, gint64 k, gint32 *sums)
 {
   const LpCpuInt8Loops *loops = _lp_cpu_isa->int8;
-  gint16 *pack_a = _lp_cpu_scratch (LP_SCRATCH_PACK_A, (gsize) (LP_GEMM_MC + loops->mr) * KC * sizeof (gint16));
-  gint16 *pack_b = _lp_cpu_scratch (LP_SCRATCH_PACK_B, (gsize) (LP_GEMM_NC + loops->nr) * KC * sizeof (gint16));
+  gint16 *pack_a, *pack_b;
 
+  if (_lp_cpu_onednn_sum_int8 (a->q + m0 * a->stride, a->stride, b->q + n0 * b->stride, b->stride, m, n, k, sums))
+    return;
+  pack_a = _lp_cpu_scratch (LP_SCRATCH_PACK_A, (gsize) (LP_GEMM_MC + loops->mr) * KC * sizeof (gint16));
+  pack_b = _lp_cpu_scratch (LP_SCRATCH_PACK_B, (gsize) (LP_GEMM_NC + loops->nr) * KC * sizeof (gint16));
   for (gint64 k0 = 0; k0 < k; k0 += KC)
     {
       const int kc = (int) MIN (KC, k - k0);

@@ -15,6 +15,8 @@ static dnnl_stream_t stream;
 static const dnnl_data_type_t data_types[LP_N_SCALARS] = {
   [LP_SCALAR_F32] = dnnl_f32,
   [LP_SCALAR_BF16] = dnnl_bf16,
+  [LP_SCALAR_I32] = dnnl_s32,
+  [LP_SCALAR_I8] = dnnl_s8,
 };
 
 #include "lp-cpu-onednn-version-private.h"
@@ -225,7 +227,7 @@ typedef struct
   gsize    size;
   gint64   m, n, k;
   gint64   a_strides[2], b_strides[2], d_stride;
-  LpScalar d_scalar;
+  LpScalar scalar, d_scalar;       /* of A and B, of D */
   gboolean accumulate;             /* D += A B */
 } MatmulKey;
 
@@ -246,8 +248,8 @@ make_matmul (gconstpointer data)
   dnnl_post_ops_t ops = NULL;
 
   self->key = *key;
-  self->a = make_desc (2, (dnnl_dim_t[]) { key->m, key->k }, LP_SCALAR_BF16, (dnnl_dim_t[]) { key->a_strides[0], key->a_strides[1] });
-  self->b = make_desc (2, (dnnl_dim_t[]) { key->k, key->n }, LP_SCALAR_BF16, (dnnl_dim_t[]) { key->b_strides[0], key->b_strides[1] });
+  self->a = make_desc (2, (dnnl_dim_t[]) { key->m, key->k }, key->scalar, (dnnl_dim_t[]) { key->a_strides[0], key->a_strides[1] });
+  self->b = make_desc (2, (dnnl_dim_t[]) { key->k, key->n }, key->scalar, (dnnl_dim_t[]) { key->b_strides[0], key->b_strides[1] });
   self->d = make_desc (2, (dnnl_dim_t[]) { key->m, key->n }, key->d_scalar, (dnnl_dim_t[]) { key->d_stride, 1 });
   dnnl_post_ops_create (&ops);
   if (key->accumulate)
@@ -291,6 +293,7 @@ look_up_matmul (const Bf16Gemm *self, gint64 m, gint64 n)
   key.b_strides[0] = p->b.k_stride;
   key.b_strides[1] = p->b.row_stride;
   key.d_stride = self->buffered ? n : p->d_row_stride;
+  key.scalar = LP_SCALAR_BF16;
   key.d_scalar = self->buffered ? LP_SCALAR_F32 : p->d_scalar;
   key.accumulate = !self->buffered && p->beta != 0;
   matmul = look_up (&key, make_matmul);
@@ -298,20 +301,27 @@ look_up_matmul (const Bf16Gemm *self, gint64 m, gint64 n)
 }
 
 static void
-run_matmul (gconstpointer data, gint64 m0, gint64 m, gint64 n0, gint64 n)
+run_matmul (const Matmul *self, const void *a, const void *b, void *d)
 {
   static const int names[] = { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD };
+  void *scratchpad = _lp_cpu_scratch (LP_SCRATCH_LIBRARY, MAX (dnnl_memory_desc_get_size (self->scratchpad), 1));
+
+  execute (self->primitive, names, (Desc[]) { self->a, self->b, self->d, self->scratchpad },
+           (void *const[]) { (void *) a, (void *) b, d, scratchpad }, G_N_ELEMENTS (names));
+}
+
+static void
+run_bf16 (gconstpointer data, gint64 m0, gint64 m, gint64 n0, gint64 n)
+{
   const Bf16Gemm *self = data;
   const LpCpuProduct *p = self->product;
   const Matmul *matmul = self->whole->key.m == m && self->whole->key.n == n ? self->whole : self->last;
   const guint8 *a = p->a.data + m0 * p->a.row_stride * (gint64) sizeof (guint16);
   const guint8 *b = p->b.data + n0 * p->b.row_stride * (gint64) sizeof (guint16);
-  void *scratchpad = _lp_cpu_scratch (LP_SCRATCH_LIBRARY, MAX (dnnl_memory_desc_get_size (matmul->scratchpad), 1));
   guint8 *d = self->buffered ? _lp_cpu_scratch (LP_SCRATCH_TILE, (gsize) (m * n) * sizeof (float))
                              : p->d + (m0 * p->d_row_stride + n0) * (gint64) _lp_scalar_sizes[p->d_scalar];
 
-  execute (matmul->primitive, names, (Desc[]) { matmul->a, matmul->b, matmul->d, matmul->scratchpad },
-           (void *const[]) { (void *) a, (void *) b, d, scratchpad }, G_N_ELEMENTS (names));
+  run_matmul (matmul, a, b, d);
   if (self->buffered)
     {
       _lp_cpu_product_combine (p, m0, m, n0, n, d);
@@ -345,7 +355,52 @@ bf16_gemm (const LpCpuProduct *p)
   self.last = look_up_matmul (&self, parts.cuts_n ? p->m : rest, parts.cuts_n ? rest : p->n);
   if (self.whole == NULL || self.last == NULL)
     return FALSE;
-  run_parts (&parts, p, run_matmul, &self);
+  run_parts (&parts, p, run_bf16, &self);
+  return TRUE;
+}
+
+/* Without instructions for dot products of 8-bit integers, the library's sums may saturate. */
+static gboolean
+has_exact_int8 (void)
+{
+  static gsize answer;
+
+  if (g_once_init_enter (&answer))
+    {
+      const int isa = dnnl_get_effective_cpu_isa ();
+
+      g_once_init_leave (&answer, (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni ? 1 : 2);
+    }
+  return answer == 1;
+}
+
+/* Rows of @k integers; @sums is [m, n]. */
+gboolean
+_lp_cpu_onednn_sum_int8 (const gint8 *a, gint64 a_stride, const gint8 *b, gint64 b_stride, gint64 m, gint64 n, gint64 k, gint32 *sums)
+{
+  const int before = omp_get_max_threads ();
+  const Matmul *matmul;
+  MatmulKey key;
+
+  if (!has_exact_int8 () || MIN (m, n) < 4 || MIN (a_stride, b_stride) < k)
+    return FALSE;
+  memset (&key, 0, sizeof key);  /* holes are hashed too */
+  key.size = sizeof key;
+  key.m = m;
+  key.n = n;
+  key.k = k;
+  key.a_strides[0] = a_stride;
+  key.a_strides[1] = key.b_strides[0] = 1;
+  key.b_strides[1] = b_stride;
+  key.d_stride = n;
+  key.scalar = LP_SCALAR_I8;
+  key.d_scalar = LP_SCALAR_I32;
+  matmul = look_up (&key, make_matmul);
+  if (matmul->primitive == NULL)
+    return FALSE;
+  omp_set_num_threads (1);
+  run_matmul (matmul, a, b, sums);
+  omp_set_num_threads (before);
   return TRUE;
 }
 
@@ -644,6 +699,12 @@ _lp_cpu_onednn_conv2d (const LpConvArgs *args)
 
 gboolean
 _lp_cpu_onednn_gemm (const LpCpuProduct *product)
+{
+  return FALSE;
+}
+
+gboolean
+_lp_cpu_onednn_sum_int8 (const gint8 *a, gint64 a_stride, const gint8 *b, gint64 b_stride, gint64 m, gint64 n, gint64 k, gint32 *sums)
 {
   return FALSE;
 }
