@@ -23,7 +23,9 @@
 #include <lp/autograd/lp-compute-scope.h>
 #include <lp/autograd/lp-function.h>
 #include <lp/autograd/lp-grad-mode.h>
+#include <lp/autograd/lp-matmul.h>
 #include <lp/autograd/lp-operand.h>
+#include <lp/autograd/lp-operand-quantizer.h>
 
 #include <lp/ops/lp-ops.h>
 

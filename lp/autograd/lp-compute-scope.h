@@ -5,7 +5,7 @@
 #endif
 
 #include <lp/autograd/lp-cast-policy.h>
-#include <lp/autograd/lp-operand.h>
+#include <lp/autograd/lp-operand-quantizer.h>
 
 G_BEGIN_DECLS
 

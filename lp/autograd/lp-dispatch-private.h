@@ -9,6 +9,9 @@ G_BEGIN_DECLS
 
 #define LP_MAX_SAVED 5
 
+/* Inputs up to which nothing is allocated for an array of them. */
+#define LP_MAX_STACK_INPUTS 8
+
 typedef struct _LpOp LpOp;
 
 /* The plain arguments of an operation; each family says what they mean. */
@@ -43,8 +46,6 @@ struct _LpOp
   gboolean        (* backward) (LpNode *node, LpTensor *grad_output, LpTensor **grads, GError **error);
   guint             keeps;         /* bit i: backward reads input i */
   gboolean          keeps_output;  /* backward reads the output, as saved[LP_MAX_SAVED - 1] */
-  /* multiply-adds of the forward pass; NULL where they don't matter */
-  double          (* macs)     (const LpOpCall *call);
 };
 
 /* Where a gradient goes: to the node that made the input, or to a leaf. */
@@ -91,12 +92,5 @@ _lp_node_needs (LpNode *self, int input)
 
 /* A gradient buffer of input @input that backward may add to itself, instead of returning a gradient; or NULL. */
 LpTensor *_lp_node_get_accumulator (LpNode *self, int input);
-
-/* Whether any operation on @self would be recorded now. */
-static inline gboolean
-_lp_tensor_is_tracked (LpTensor *self)
-{
-  return self->requires_grad;
-}
 
 G_END_DECLS

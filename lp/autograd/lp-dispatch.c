@@ -2,7 +2,7 @@
 
 #include <lp/core/lp-error.h>
 
-#define MAX_STACK_INPUTS 8
+guint64 _lp_n_weight_casts;
 
 static gboolean
 is_castable (LpTensor *tensor)
@@ -36,8 +36,6 @@ cast_low (LpTensor  *tensor,
 
   return copy;
 }
-
-guint64 _lp_n_weight_casts;
 
 static LpDType *
 widest (LpTensor **inputs,
@@ -168,8 +166,8 @@ _lp_dispatch (const LpOp      *op,
               const LpOpArgs  *args,
               GError         **error)
 {
-  LpTensor *on_stack[MAX_STACK_INPUTS] = { NULL, };
-  LpTensor **cast = n_inputs <= MAX_STACK_INPUTS ? on_stack : g_new0 (LpTensor *, n_inputs);
+  LpTensor *on_stack[LP_MAX_STACK_INPUTS] = { NULL, };
+  LpTensor **cast = n_inputs <= LP_MAX_STACK_INPUTS ? on_stack : g_new0 (LpTensor *, n_inputs);
   LpOpCall call = { op, cast, inputs, n_inputs };
   LpTensor *result = NULL;
 

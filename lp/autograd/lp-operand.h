@@ -31,8 +31,6 @@ typedef enum { LP_GEMM_FORWARD, LP_GEMM_INPUT_GRAD, LP_GEMM_WEIGHT_GRAD } LpGemm
 #define LP_TYPE_OPERAND_ROLE (lp_operand_role_get_type ())
 #define LP_TYPE_GEMM_KIND (lp_gemm_kind_get_type ())
 #define LP_TYPE_OPERAND (lp_operand_get_type ())
-#define LP_TYPE_MATMUL (lp_matmul_get_type ())
-#define LP_TYPE_OPERAND_QUANTIZER (lp_operand_quantizer_get_type ())
 
 LP_AVAILABLE_IN_ALL
 GType lp_operand_role_get_type (void) G_GNUC_CONST;
@@ -41,26 +39,6 @@ GType lp_gemm_kind_get_type (void) G_GNUC_CONST;
 
 LP_AVAILABLE_IN_ALL
 G_DECLARE_FINAL_TYPE (LpOperand, lp_operand, LP, OPERAND, GObject)
-LP_AVAILABLE_IN_ALL
-G_DECLARE_FINAL_TYPE (LpMatmul, lp_matmul, LP, MATMUL, GObject)
-LP_AVAILABLE_IN_ALL
-G_DECLARE_DERIVABLE_TYPE (LpOperandQuantizer, lp_operand_quantizer, LP, OPERAND_QUANTIZER, GObject)
-
-/* The hook of a compute scope inside matmul-like operations. */
-struct _LpOperandQuantizerClass
-{
-  GObjectClass parent_class;
-
-  LpTensor *(* quantize_operand) (LpOperandQuantizer  *self,
-                                  LpOperand           *operand,
-                                  GError             **error);
-  LpTensor *(* matmul)           (LpOperandQuantizer  *self,
-                                  LpMatmul            *matmul,
-                                  GError             **error);
-
-  /*< private >*/
-  gpointer padding[8];
-};
 
 LP_AVAILABLE_IN_ALL
 LpTensor      *lp_operand_get_tensor    (LpOperand *self);
@@ -76,24 +54,5 @@ LP_AVAILABLE_IN_ALL
 LpTensor      *lp_operand_get_parameter (LpOperand *self);
 LP_AVAILABLE_IN_ALL
 guint          lp_operand_get_version   (LpOperand *self);
-
-LP_AVAILABLE_IN_ALL
-LpOperand     *lp_matmul_get_left       (LpMatmul  *self);
-LP_AVAILABLE_IN_ALL
-LpOperand     *lp_matmul_get_right      (LpMatmul  *self);
-LP_AVAILABLE_IN_ALL
-LpTensor      *lp_matmul_compute        (LpMatmul  *self,
-                                         LpTensor  *left,
-                                         LpTensor  *right,
-                                         GError   **error);
-
-LP_AVAILABLE_IN_ALL
-LpTensor      *lp_operand_quantizer_quantize_operand (LpOperandQuantizer  *self,
-                                                      LpOperand           *operand,
-                                                      GError             **error);
-LP_AVAILABLE_IN_ALL
-LpTensor      *lp_operand_quantizer_matmul           (LpOperandQuantizer  *self,
-                                                      LpMatmul            *matmul,
-                                                      GError             **error);
 
 G_END_DECLS

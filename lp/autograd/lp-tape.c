@@ -143,7 +143,6 @@ is_private (LpTensor *self)
 static gboolean
 accumulate (LpTensor **sum,
             LpTensor  *grad,
-            gboolean   keep_sum,
             GError   **error)
 {
   g_autoptr (LpTensor) term = grad;
@@ -154,7 +153,7 @@ accumulate (LpTensor **sum,
       *sum = g_steal_pointer (&term);
       return TRUE;
     }
-  if (keep_sum || is_private (*sum))
+  if (is_private (*sum))
     return add_in_place (*sum, term, error);
 
   total = _lp_tensor_new_like (*sum, (*sum)->array.dtype, error);
@@ -365,7 +364,7 @@ deliver (LpEdge     *edge,
   if (edge->node->grad == NULL)
     heap_push (heap, node_ref (edge->node));
 
-  return accumulate (&edge->node->grad, cast, FALSE, error);
+  return accumulate (&edge->node->grad, cast, error);
 }
 
 static gboolean
@@ -374,8 +373,8 @@ process (LpNode     *node,
          GError    **error)
 {
   g_autoptr (LpTensor) grad_output = g_steal_pointer (&node->grad);
-  LpTensor *on_stack[8] = { NULL, };
-  LpTensor **grads = node->n_inputs <= 8 ? on_stack : g_new0 (LpTensor *, node->n_inputs);
+  LpTensor *on_stack[LP_MAX_STACK_INPUTS] = { NULL, };
+  LpTensor **grads = node->n_inputs <= LP_MAX_STACK_INPUTS ? on_stack : g_new0 (LpTensor *, node->n_inputs);
   gboolean done = check_saved (node, error) && run_backward (node, grad_output, grads, error);
 
   /* the memory goes to what comes next */

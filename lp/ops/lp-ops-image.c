@@ -2,6 +2,8 @@
 
 #include <lp/ops/lp-ops-private.h>
 
+#include <lp/autograd/lp-matmul-private.h>
+
 /* Operations on images [N, C, H, W]; results lie channels-last in memory. */
 
 static gboolean
@@ -220,16 +222,6 @@ _lp_conv2d_backward (LpNode    *node,
     }
 
   return TRUE;
-}
-
-double
-_lp_conv2d_macs (const LpOpCall *call)
-{
-  const LpArray *x = &call->inputs[0]->array, *w = &call->inputs[1]->array;
-  const gint64 *a = call->args.ints;
-
-  return (double) x->dims[0] * output_extent (x->dims[2], w->dims[2], a[0], a[1], a[2])
-         * output_extent (x->dims[3], w->dims[3], a[0], a[1], a[2]) * _lp_array_get_n_elements (w);
 }
 
 /* ints: max, kernel h, kernel w, stride h, stride w, padding. The indices of max are saved[0]. */

@@ -1,5 +1,7 @@
 #include <lp/ops/lp-ops-private.h>
 
+#include <lp/autograd/lp-matmul-private.h>
+
 /* Matrix products. All go through the gemm of the device and the quantizer of the scope. */
 
 typedef struct
@@ -288,12 +290,6 @@ _lp_linear_backward (LpNode    *node,
   return TRUE;
 }
 
-double
-_lp_linear_macs (const LpOpCall *call)
-{
-  return (double) _lp_array_get_n_elements (&call->inputs[0]->array) * call->inputs[1]->array.dims[0];
-}
-
 /* @array with batch axes that broadcast to @dims. */
 static LpArray
 batched (const LpArray *array,
@@ -438,14 +434,6 @@ _lp_matmul_backward (LpNode    *node,
     }
 
   return TRUE;
-}
-
-double
-_lp_matmul_macs (const LpOpCall *call)
-{
-  LpArray *b = &call->inputs[1]->array;
-
-  return (double) _lp_array_get_n_elements (&call->inputs[0]->array) * b->dims[b->n_dims - 1];
 }
 
 /**

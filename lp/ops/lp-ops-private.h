@@ -58,9 +58,6 @@ LP_DECLARE_OP (scatter_add)
 LP_DECLARE_OP (to_dtype)
 LP_DECLARE_OP (copy)
 
-double _lp_linear_macs (const LpOpCall *call);
-double _lp_matmul_macs (const LpOpCall *call);
-double _lp_conv2d_macs (const LpOpCall *call);
 
 /* FALSE for a NULL input, whose error is already set; a critical for what is no tensor. */
 gboolean  _lp_input_ok (LpTensor *self, const char *operation, GError **error);

@@ -17,7 +17,7 @@ G_DEFINE_ENUM_TYPE (LpReduction, lp_reduction,
 
 /* The operations. The autocast classes are PyTorch's for CUDA, on every device. */
 const LpOp _lp_ops[LP_N_OPS] = {
-  /*                       name                  class    forward                   backward                   keeps      output macs */
+  /*                       name                  class    forward                   backward                   keeps      output */
   [LP_OP_NEG]           = { "neg",               PASS,    _lp_unary_forward,        _lp_unary_backward,        NONE,      FALSE },
   [LP_OP_ABS]           = { "abs",               PASS,    _lp_unary_forward,        _lp_unary_backward,        IN0,       FALSE },
   [LP_OP_SQUARE]        = { "square",            F32,     _lp_unary_forward,        _lp_unary_backward,        IN0,       FALSE },
@@ -51,9 +51,9 @@ const LpOp _lp_ops[LP_N_OPS] = {
   [LP_OP_GREATER]       = { "greater",           PASS,    _lp_binary_forward,       NULL },
   [LP_OP_GREATER_EQUAL] = { "greater_equal",     PASS,    _lp_binary_forward,       NULL },
   [LP_OP_WHERE]         = { "where",             PASS,    _lp_where_forward,        _lp_where_backward,        7,         FALSE },
-  [LP_OP_LINEAR]        = { "linear",            LOW,     _lp_linear_forward,       _lp_linear_backward,       7,         FALSE, _lp_linear_macs },
-  [LP_OP_MATMUL]        = { "matmul",            LOW,     _lp_matmul_forward,       _lp_matmul_backward,       IN0 | IN1, FALSE, _lp_matmul_macs },
-  [LP_OP_CONV2D]        = { "conv2d",            LOW,     _lp_conv2d_forward,       _lp_conv2d_backward,       7,         FALSE, _lp_conv2d_macs },
+  [LP_OP_LINEAR]        = { "linear",            LOW,     _lp_linear_forward,       _lp_linear_backward,       7,         FALSE },
+  [LP_OP_MATMUL]        = { "matmul",            LOW,     _lp_matmul_forward,       _lp_matmul_backward,       IN0 | IN1, FALSE },
+  [LP_OP_CONV2D]        = { "conv2d",            LOW,     _lp_conv2d_forward,       _lp_conv2d_backward,       7,         FALSE },
   [LP_OP_MAX_POOL2D]    = { "max_pool2d",        PASS,    _lp_pool2d_forward,       _lp_pool2d_backward,       IN0,       FALSE },
   [LP_OP_AVG_POOL2D]    = { "avg_pool2d",        PASS,    _lp_pool2d_forward,       _lp_pool2d_backward,       IN0,       FALSE },
   [LP_OP_BATCH_NORM]    = { "batch_norm",        PASS,    _lp_batch_norm_forward,   _lp_batch_norm_backward,   7,         FALSE },

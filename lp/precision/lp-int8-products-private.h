@@ -1,6 +1,6 @@
 #pragma once
 
-#include <lp/autograd/lp-operand.h>
+#include <lp/autograd/lp-matmul.h>
 
 G_BEGIN_DECLS
 

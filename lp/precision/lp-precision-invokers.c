@@ -1,6 +1,6 @@
 #include <lp/precision/lp-precision-plugin-private.h>
 
-#include <lp/autograd/lp-compute-scope-private.h>
+#include <lp/autograd/lp-matmul-private.h>
 #include <lp/core/lp-error.h>
 #include <lp/optim/lp-optimizer-private.h>
 #include <lp/tensor/lp-device-private.h>
@@ -300,7 +300,8 @@ lp_precision_plugin_convert_module (LpPrecisionPlugin  *self,
  * @error: return location for an error
  *
  * Sets up the groups of an optimizer, of a module that was converted: whether they have master weights, and how stored
- * weights are rounded. Each optimizer of a plugin, or of a run of it, rounds by chance in its own stream. To be called before the first step, and before saved state is loaded.
+ * weights are rounded. Each optimizer of a plugin, or of a run of it, rounds by chance in its own stream. To be called
+ * before the first step, and before saved state is loaded.
  *
  * Returns: %TRUE on success
  */
