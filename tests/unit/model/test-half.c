@@ -312,6 +312,54 @@ test_streams (void)
   g_assert_true (g_bytes_equal (one, same));
 }
 
+/* Weights that are alike, in one group and in two, under two seeds. */
+static GPtrArray *
+step_several (guint64 seed)
+{
+  g_autoptr (GPtrArray) first = g_ptr_array_new_with_free_func (g_object_unref);
+  g_autoptr (GPtrArray) second = g_ptr_array_new_with_free_func (g_object_unref);
+  g_autoptr (LpOptimizer) optimizer = NULL;
+  g_autoptr (LpParamGroup) group = NULL;
+  GPtrArray *stored = g_ptr_array_new_with_free_func ((GDestroyNotify) g_bytes_unref);
+
+  lp_seed_everything (seed);
+  for (int i = 0; i < 3; i++)
+    {
+      LpTensor *weight = lp_tensor_ones ((gint64[]) { 256 }, 1, lp_dtype_bf16 (), NULL, NULL);
+      g_autoptr (LpTensor) grad = lp_tensor_ones ((gint64[]) { 256 }, 1, lp_dtype_bf16 (), NULL, NULL);
+
+      lp_tensor_set_requires_grad (weight, TRUE);
+      lp_tensor_set_grad (weight, grad);
+      g_ptr_array_add (i < 2 ? first : second, weight);
+    }
+  optimizer = lp_sgd_new (first, 1e-3);
+  group = lp_param_group_new (second, 1e-3);
+  g_assert_true (lp_optimizer_add_group (optimizer, group, NULL));
+  for (guint i = 0; i < 2; i++)
+    lp_param_group_set_stochastic_rounding (lp_optimizer_get_group (optimizer, i), TRUE);
+  g_assert_cmpint (lp_optimizer_step (optimizer, NULL, NULL), ==, LP_STEP_APPLIED);
+  for (guint i = 0; i < 3; i++)
+    g_ptr_array_add (stored, lp_tensor_dup_bytes (i < 2 ? first->pdata[i] : second->pdata[0], NULL));
+
+  return stored;
+}
+
+/* Each parameter is rounded by numbers of its own, which follow from the seed. */
+static void
+test_streams_differ (void)
+{
+  g_autoptr (GPtrArray) one = step_several (1);
+  g_autoptr (GPtrArray) again = step_several (1);
+  g_autoptr (GPtrArray) other = step_several (2);
+
+  for (guint i = 0; i < 3; i++)
+    {
+      g_assert_true (g_bytes_equal (one->pdata[i], again->pdata[i]));
+      g_assert_false (g_bytes_equal (one->pdata[i], other->pdata[i]));
+      g_assert_false (g_bytes_equal (one->pdata[i], one->pdata[(i + 1) % 3]));
+    }
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -334,6 +382,7 @@ main (int   argc,
       g_test_add_data_func (path, precisions[i], test_traits);
     }
   g_test_add_func ("/half/streams", test_streams);
+  g_test_add_func ("/half/streams-differ", test_streams_differ);
 
   return g_test_run ();
 }

@@ -115,6 +115,14 @@ failing_supports (LpPrecisionPlugin  *plugin,
   return !unsupported;
 }
 
+/* An object of another kind than was asked for. */
+static LpPrecisionTraits *
+failing_dup_traits (LpPrecisionPlugin  *plugin,
+                    GError            **error)
+{
+  return (LpPrecisionTraits *) lp_state_new ();
+}
+
 static void
 failing_class_init (FailingClass *klass)
 {
@@ -123,6 +131,7 @@ failing_class_init (FailingClass *klass)
   plugin_class->begin_init = failing_begin_init;
   plugin_class->attach = failing_attach;
   plugin_class->supports = failing_supports;
+  plugin_class->dup_traits = failing_dup_traits;
 }
 
 static void
@@ -160,6 +169,17 @@ test_failing (void)
   unsupported = FALSE;
 }
 
+static void
+test_wrong_kind (void)
+{
+  g_autoptr (LpPrecisionPlugin) plugin = g_object_new (failing_get_type (), NULL);
+  g_autoptr (GError) error = NULL;
+
+  g_assert_null (lp_precision_plugin_dup_traits (plugin, &error));
+  g_assert_error (error, LP_ERROR, LP_ERROR_SUBCLASS);
+  g_assert_nonnull (strstr (error->message, "Failing.dup_traits gave a LpState"));
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -169,6 +189,7 @@ main (int   argc,
   g_test_add_func ("/precision-state/names", test_state_names);
   g_test_add_func ("/precision-state/fp8-names", test_fp8_names);
   g_test_add_func ("/precision-state/failing", test_failing);
+  g_test_add_func ("/precision-state/wrong-kind", test_wrong_kind);
 
   return g_test_run ();
 }

@@ -350,8 +350,17 @@ note_precision (LpTrainer  *trainer,
 }
 
 static void
+count_notify (GObject    *object,
+              GParamSpec *pspec,
+              gpointer    count)
+{
+  ++*(int *) count;
+}
+
+static void
 test_fallback (void)
 {
+  int n_fallen = 0;
   g_autoptr (GError) error = NULL;
   g_autoptr (LpPrecisionPlugin) plugin = lp_fallback_mixed_precision_plugin_new (1024, NULL, &error);
   g_autoptr (LpTrainer) trainer = NULL;
@@ -363,12 +372,14 @@ test_fallback (void)
   g_assert_no_error (error);
   trainer = make_trainer (plugin, 2);
   g_signal_connect (trainer, "notify::precision", G_CALLBACK (note_precision), notes);
+  g_signal_connect (plugin, "notify::fallen-back", G_CALLBACK (count_notify), &n_fallen);
   g_test_expect_message ("Lp", G_LOG_LEVEL_MESSAGE, "*fell to 512*bf16-mixed*");
   run (trainer, net, 40);
   g_test_assert_expected_messages ();
 
   /* 65536 to 512 takes 7 steps, which were skipped; from then on all are applied */
   g_assert_cmpstr (notes->str, ==, "bf16-mixed@7 ");
+  g_assert_cmpint (n_fallen, ==, 1);
   precision = lp_trainer_dup_precision (trainer);
   g_assert_cmpstr (precision, ==, "bf16-mixed");
   g_assert_cmpint (lp_trainer_get_n_skipped_steps (trainer), ==, 7);

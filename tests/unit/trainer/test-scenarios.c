@@ -284,6 +284,20 @@ test_two_optimizers (void)
   g_assert_cmpint (lp_trainer_get_global_step (trainer), ==, 6);
 }
 
+/* The scaler counts iterations, not optimizers. */
+static void
+test_two_optimizers_one_update (void)
+{
+  g_autoptr (LpGradScaler) scaler = lp_grad_scaler_new_full (256, 2, 0.5, 100, TRUE, NULL);
+  g_autoptr (LpPrecisionPlugin) plugin = lp_mixed_precision_plugin_new ("16-mixed", scaler, NULL);
+  g_autoptr (LpTrainer) trainer = new_trainer (plugin, 1);
+  g_autoptr (Probe) probe = new_probe (2, FALSE);
+
+  fit (trainer, probe, 12, NULL);
+  g_assert_cmpint (probe->n_backward, ==, 6);
+  g_assert_cmpint (lp_grad_scaler_get_growth_tracker (scaler), ==, 3);
+}
+
 /* The first optimizer never steps. */
 static void
 test_idle_optimizer (void)
@@ -593,6 +607,7 @@ main (int    argc,
   g_test_add_func ("/scenarios/stages", test_stages);
   g_test_add_func ("/scenarios/configure-model", test_configure_model);
   g_test_add_func ("/scenarios/two-optimizers", test_two_optimizers);
+  g_test_add_func ("/scenarios/two-optimizers-one-update", test_two_optimizers_one_update);
   g_test_add_func ("/scenarios/idle-optimizer", test_idle_optimizer);
   g_test_add_func ("/scenarios/streams", test_streams);
   g_test_add_func ("/scenarios/skipped-losses", test_skipped_losses);
