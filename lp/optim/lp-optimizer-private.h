@@ -41,6 +41,9 @@ gboolean         _lp_optimizer_multiply      (LpOptimizer *self, LpTensor *facto
 /* Adds the parameters as the first group; what is wrong with them is reported later. */
 void             _lp_optimizer_take_group    (LpOptimizer *self, LpParamGroup *group);
 
+/* Counts a step and notifies. */
+void             _lp_optimizer_count_result  (LpOptimizer *self, LpStepResult result);
+
 /* A step is refused while its gradients are scaled: their precision knows how to make it. */
 void             _lp_optimizer_set_scaled    (LpOptimizer *self, gboolean scaled);
 

@@ -3,7 +3,6 @@
 #include <lp/trainer/lp-model-checkpoint-private.h>
 
 #include <lp/core/lp-error.h>
-#include <lp/trainer/lp-state-private.h>
 #include <lp/trainer/lp-trainer-private.h>
 
 /**

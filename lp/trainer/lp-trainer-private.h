@@ -230,6 +230,8 @@ const char *_lp_trainer_get_root_dir       (LpTrainer *self);
 gboolean    _lp_trainer_begin              (LpTrainer *self, LpStage stage, LpModel *model, LpDataLoader *loader,
                                             LpDataLoader *val_loader, const char *ckpt_path, GCancellable *cancellable,
                                             GError **error);
+
+/* lp-trainer-end.c */
 /* Ends the run; @failure may be NULL. Takes no ownership; FALSE with an error of its own. */
 gboolean    _lp_trainer_end                (LpTrainer *self, const GError *failure, GError **error);
 
