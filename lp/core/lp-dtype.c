@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include <lp/core/lp-dtype-codec-private.h>
 #include <lp/core/lp-dtype-living-private.h>
 #include <lp/core/lp-error.h>

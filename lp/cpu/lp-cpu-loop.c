@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "lp-cpu-private.h"
 
 /* Axis @a lies outside axis @b: larger strides first, array 0 deciding, the others breaking ties. */

@@ -1,5 +1,4 @@
 #include <math.h>
-#include <string.h>
 
 #include "lp-cpu-private.h"
 

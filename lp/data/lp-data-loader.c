@@ -1,6 +1,5 @@
 #include <lp/data/lp-data-loader-private.h>
 
-#include <lp/autograd/lp-grad-mode.h>
 #include <lp/core/lp-error.h>
 #include <lp/core/lp-random.h>
 #include <lp/data/lp-data-private.h>

@@ -1,7 +1,6 @@
 #include <lp/data/lp-subset.h>
 
 #include <lp/core/lp-error.h>
-#include <lp/data/lp-data-private.h>
 
 /**
  * LpSubset:

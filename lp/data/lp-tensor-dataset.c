@@ -3,7 +3,6 @@
 #include <lp/data/lp-tensor-dataset.h>
 
 #include <lp/core/lp-error.h>
-#include <lp/data/lp-data-private.h>
 #include <lp/ops/lp-ops.h>
 #include <lp/tensor/lp-tensor-private.h>
 

@@ -1,6 +1,5 @@
 #include <lp/nn/lp-flatten.h>
 
-#include <lp/nn/lp-module-private.h>
 #include <lp/ops/lp-ops.h>
 
 /**

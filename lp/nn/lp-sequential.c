@@ -1,6 +1,5 @@
 #include <lp/nn/lp-sequential.h>
 
-#include <lp/core/lp-error.h>
 #include <lp/nn/lp-module-private.h>
 
 /**

@@ -1,7 +1,5 @@
 #include <lp/optim/lp-warmup-lr.h>
 
-#include <math.h>
-
 #include <lp/core/lp-error.h>
 
 /**

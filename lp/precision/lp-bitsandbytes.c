@@ -8,7 +8,6 @@
 #include <lp/core/lp-dtype-registry.h>
 #include <lp/core/lp-error.h>
 #include <lp/data/lp-json-private.h>
-#include <lp/tensor/lp-tensor-private.h>
 
 /* Weights in 4 bits under the names that bitsandbytes gives their parts in safetensors files. An encoded tensor of LP is the same parts one
  * after the other: codes, then absmax; or codes, the mean, the second absmax and the codes of the first. */

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include <lp/precision/lp-mixed-precision-plugin-private.h>
-#include <lp/precision/lp-precision-plugin-private.h>
 
 /**
  * LpFallbackMixedPrecisionPlugin:

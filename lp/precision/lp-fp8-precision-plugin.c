@@ -1,7 +1,6 @@
 #include <lp/precision/lp-fp8-precision-plugin.h>
 
 #include <lp/autograd/lp-grad-mode.h>
-#include <lp/core/lp-error.h>
 #include <lp/nn/lp-linear.h>
 #include <lp/nn/lp-module-private.h>
 #include <lp/ops/lp-ops.h>

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include <lp/core/lp-error.h>
 #include <lp/optim/lp-optimizer-private.h>
 
 /* What the invokers add to the state that a plugin saves. */

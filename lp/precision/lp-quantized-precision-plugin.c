@@ -2,7 +2,6 @@
 
 #include <lp/autograd/lp-grad-mode.h>
 #include <lp/core/lp-dtype-registry.h>
-#include <lp/core/lp-error.h>
 #include <lp/nn/lp-linear.h>
 #include <lp/ops/lp-ops.h>
 #include <lp/precision/lp-int8-products-private.h>

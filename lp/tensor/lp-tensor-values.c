@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include <lp/tensor/lp-tensor-private.h>
 
 #include <lp/core/lp-error.h>

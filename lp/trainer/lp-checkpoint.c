@@ -2,7 +2,6 @@
 
 #include <lp/trainer/lp-checkpoint-private.h>
 
-#include <lp/core/lp-error.h>
 #include <lp/data/lp-data-private.h>
 #include <lp/data/lp-json-private.h>
 #include <lp/data/lp-safetensors.h>

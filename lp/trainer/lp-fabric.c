@@ -1,7 +1,6 @@
 #include <lp/trainer/lp-fabric-private.h>
 
 #include <lp/core/lp-error.h>
-#include <lp/optim/lp-optimizer-private.h>
 #include <lp/parallel/lp-single-strategy.h>
 
 /**

@@ -1,7 +1,5 @@
 /* Reading the settings of LpTrainer. */
 
-#include <lp/trainer/lp-trainer-settings-private.h>
-
 #include <lp/trainer/lp-trainer-private.h>
 
 /**

@@ -1,6 +1,5 @@
 #include <lp/trainer/lp-trainer-private.h>
 
-#include <lp/core/lp-error.h>
 #include <lp/precision/lp-precision-registry.h>
 
 /* A binding can't write to a read-only property, and a writable copy can go stale. So the owner's getters ask the plugin
