@@ -188,6 +188,7 @@ lp_grad_scaler_unscale (LpGradScaler  *self,
   record->found_inf = found_inf;
   g_hash_table_insert (self->records, g_object_ref (optimizer), record);
   _lp_optimizer_set_scaled (optimizer, FALSE);
+  lp_optimizer_set_found_inf (optimizer, found_inf);
 
   return TRUE;
 }

@@ -1,5 +1,7 @@
 /* What a loop of the user's calls per batch. */
 
+#include <math.h>
+
 #include <lp/trainer/lp-fabric-private.h>
 
 #include <lp/core/lp-error.h>
@@ -164,6 +166,25 @@ unscale (LpFabric     *self,
   return TRUE;
 }
 
+/* No factor makes gradients finite again that are not: they would end in the weights, unless the step is going to be skipped. */
+static gboolean
+check_norm (LpOptimizer  *optimizer,
+            GError      **error)
+{
+  LpTensor *found_inf = lp_optimizer_get_found_inf (optimizer);
+  const double norm = lp_optimizer_compute_grad_norm (optimizer, error);
+
+  if (norm < 0)
+    return FALSE;
+  if (isfinite (norm) || (found_inf != NULL && lp_tensor_get_item (found_inf, NULL) != 0))
+    return TRUE;
+
+  g_set_error (error, LP_ERROR, LP_ERROR_NOT_FINITE,
+               "The norm of the gradients is %g, which clipping can't mend; a smaller learning rate or another precision may help, or "
+               "clipping by value", norm);
+  return FALSE;
+}
+
 /**
  * lp_fabric_clip_gradients:
  * @self: a fabric
@@ -175,7 +196,7 @@ unscale (LpFabric     *self,
  * Clips gradients, after giving them their true values.
  *
  * Returns: whether it could. Errors: %LP_ERROR_STATE for an optimizer that was not set up, %LP_ERROR_ARGUMENT, and the
- *   precision's
+ *   precision's; %LP_ERROR_NOT_FINITE when the norm is not finite and the precision will not skip the step
  */
 gboolean
 lp_fabric_clip_gradients (LpFabric         *self,
@@ -193,7 +214,7 @@ lp_fabric_clip_gradients (LpFabric         *self,
       return FALSE;
     }
 
-  return unscale (self, optimizer, error) &&
+  return unscale (self, optimizer, error) && (algorithm != LP_CLIP_NORM || check_norm (optimizer, error)) &&
          lp_precision_plugin_clip_gradients (self->plugin, optimizer, value, algorithm, error);
 }
 

@@ -78,6 +78,12 @@ def public_functions_say_since_when():
     assert not bad, bad
 
 
+def no_message_of_a_plugin_mentions_the_trainer():
+    bad = [f"{path}: {text}" for layer, path in files(".c") if layer == "precision"
+           for text in re.findall(r'"(?:[^"\\\n]|\\.)*"', re.sub(r"/\*.*?\*/", "", read(path), flags=re.DOTALL)) if re.search("(?i)trainer", text)]
+    assert not bad, bad
+
+
 def tests_make_folders_in_one_place():
     bad = [path for folder, _, names in os.walk(os.path.join(SOURCE, "tests")) for path in (os.path.join(folder, name) for name in names)
            if path.endswith((".c", ".h")) and not path.endswith("/test-folder.h") and re.search(r"make_tmp|mkdtemp", read(path))]
@@ -129,7 +135,7 @@ def virtual_functions_can_be_overridden_everywhere():
 
 CHECKS = [layers_point_down, cpu_is_reached_through_the_device, umbrella_header_is_complete,
           public_headers_include_no_private_ones, public_functions_say_since_when,
-          tests_make_folders_in_one_place]
+          no_message_of_a_plugin_mentions_the_trainer, tests_make_folders_in_one_place]
 if GIR:
     CHECKS += [everything_public_is_documented, virtual_functions_can_be_overridden_everywhere]
 tap.run(CHECKS)

@@ -131,6 +131,15 @@ def call_fabric_clip(row):
     fabric.clip_gradients(optimizer, row['argument'], Lp.ClipAlgorithm.NORM)
 
 
+def call_fabric_clip_infinite(row):
+    fabric, model = Lp.Fabric(), OneLayer()
+    optimizer = model.do_configure_optimizers()
+    fabric.setup_module(model)
+    fabric.setup_optimizer(optimizer)
+    model.layer.weight.grad = Lp.tensor([[float('inf')] * 2] * 2)
+    fabric.clip_gradients(optimizer, 1, Lp.ClipAlgorithm.NORM)
+
+
 def call_manual(row):
     model = OneLayer()
     model.set_automatic_optimization(False)
@@ -138,7 +147,7 @@ def call_manual(row):
 
 
 CALLS = {
-    'register-a-layer': call_register, 'fabric-clip': call_fabric_clip, 'manual': call_manual,
+    'register-a-layer': call_register, 'fabric-clip': call_fabric_clip, 'fabric-clip-infinite': call_fabric_clip_infinite, 'manual': call_manual,
     'device': lambda row: Lp.Device.lookup(row['argument']),
     'strategy': lambda row: Lp.StrategyRegistry.get_default().create(row['argument'], None),
 }

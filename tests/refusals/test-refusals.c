@@ -1,5 +1,7 @@
 /* The table of refusals.json, by each way in. */
 
+#include <math.h>
+
 #include <lp/lp.h>
 
 #include <json-glib/json-glib.h>
@@ -346,6 +348,22 @@ call_fabric_clip (JsonObject  *row,
 }
 
 static void
+call_fabric_clip_infinite (JsonObject  *row,
+                           GError     **error)
+{
+  g_autoptr (LpFabric) fabric = lp_fabric_new (NULL, NULL);
+  g_autoptr (LpModel) model = new_model (NULL);
+  g_autoptr (LpOptimizer) optimizer = LP_OPTIMIZER (one_layer_configure_optimizers (model, NULL));
+  LpTensor *weight = lp_module_lookup_parameter (LP_MODULE (model), "layer.weight");
+  g_autoptr (LpTensor) grad = lp_tensor_full ((gint64[]) { 2, 2 }, 2, (double) INFINITY, NULL, NULL, NULL);
+
+  g_assert_true (lp_fabric_setup_module (fabric, LP_MODULE (model), NULL));
+  g_assert_true (lp_fabric_setup_optimizer (fabric, optimizer, NULL));
+  lp_tensor_set_grad (weight, grad);
+  lp_fabric_clip_gradients (fabric, optimizer, 1, LP_CLIP_NORM, error);
+}
+
+static void
 call_manual (JsonObject  *row,
              GError     **error)
 {
@@ -422,6 +440,7 @@ add_call (JsonObject *row)
   static const struct { const char *name; Way way; } calls[] = {
     { "register-a-layer", call_register },
     { "fabric-clip", call_fabric_clip },
+    { "fabric-clip-infinite", call_fabric_clip_infinite },
     { "manual", call_manual },
     { "device", call_device },
     { "strategy", call_strategy },

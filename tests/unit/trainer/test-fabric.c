@@ -182,6 +182,42 @@ test_other_precision (void)
     assert_same_values (masters->pdata[i], parameters->pdata[i]);
 }
 
+/* Gradients that are not finite: clipping by norm is refused where they would end in the weights, and the step is skipped where the
+ * precision skips it. */
+static void
+test_clip_not_finite (void)
+{
+  static const struct { const char *name; gboolean skips; } rows[] = {
+    { "32-true", FALSE }, { "bf16-mixed", FALSE }, { "16-mixed", TRUE }, { "apex-O2", TRUE },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (LpFabric) fabric = lp_fabric_new (rows[i].name, NULL);
+      g_autoptr (LpModule) layer = lp_linear_new (4, 4);
+      g_autoptr (LpOptimizer) optimizer = NULL;
+      g_autoptr (GPtrArray) parameters = NULL;
+      g_autoptr (LpTensor) x = lp_tensor_full ((gint64[]) { 1, 4 }, 2, 1e30, NULL, NULL, NULL);
+      g_autoptr (LpTensor) y = NULL, square = NULL, loss = NULL;
+      g_autoptr (GError) error = NULL;
+
+      g_assert_true (lp_fabric_setup_module (fabric, layer, &error));
+      parameters = lp_module_dup_parameters (layer);
+      optimizer = lp_sgd_new (parameters, 0.1);
+      g_assert_true (lp_fabric_setup_optimizer (fabric, optimizer, &error));
+      y = lp_fabric_forward (fabric, layer, x, &error);
+      square = lp_tensor_square (y, &error);
+      loss = lp_tensor_sum (square, NULL, 0, FALSE, &error);
+      g_assert_true (lp_fabric_backward (fabric, loss, &error));
+      g_assert_no_error (error);
+      g_assert_cmpint (lp_fabric_clip_gradients (fabric, optimizer, 1, LP_CLIP_NORM, &error), ==, rows[i].skips);
+      if (rows[i].skips)
+        g_assert_cmpint (lp_fabric_optimizer_step (fabric, optimizer, &error), ==, LP_STEP_SKIPPED);
+      else
+        g_assert_error (error, LP_ERROR, LP_ERROR_NOT_FINITE);
+    }
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -200,6 +236,7 @@ main (int   argc,
   g_test_add_data_func ("/fabric/plain-step/apex-O2", "apex-O2", test_plain_step);
   g_test_add_data_func ("/fabric/plain-step/bf16-mixed", "bf16-mixed", test_plain_step);
   g_test_add_func ("/fabric/other-precision", test_other_precision);
+  g_test_add_func ("/fabric/clip-not-finite", test_clip_not_finite);
 
   return test_run_in_folder ();
 }

@@ -665,87 +665,6 @@ test_resume (gconstpointer data)
   g_test_trap_assert_passed ();
 }
 
-typedef enum { END_WELL, FAIL_IN_STEP, FAIL_IN_HOOK, CANCEL, N_ENDS } End;
-
-static End ending;
-static GCancellable *cancellable;
-
-static LpTensor *
-ending_step (LpModel  *model,
-             LpBatch  *batch,
-             gint64    batch_idx,
-             GError  **error)
-{
-  if (ending == CANCEL && batch_idx == 2)
-    g_cancellable_cancel (cancellable);
-  if (ending == FAIL_IN_STEP && batch_idx == 2)
-    {
-      g_set_error (error, LP_ERROR, LP_ERROR_STATE, "told by the step");
-      return NULL;
-    }
-
-  return test_net_training_step (model, batch, batch_idx, error);
-}
-
-static void
-ending_hook (LpModel      *model,
-             LpOptimizer  *optimizer,
-             GError      **error)
-{
-  if (ending == FAIL_IN_HOOK)
-    g_set_error (error, LP_ERROR, LP_ERROR_STATE, "told by the hook");
-}
-
-static void
-ending_net_class_init (gpointer klass,
-                       gpointer data)
-{
-  LpModelClass *model_class = LP_MODEL_CLASS (klass);
-
-  model_class->training_step = ending_step;
-  model_class->on_before_optimizer_step = ending_hook;
-}
-
-static char *
-dup_environment (void)
-{
-  g_auto (GStrv) environment = g_get_environ ();
-
-  return g_strjoinv ("\n", environment);
-}
-
-/* On every way out the process is as before. */
-static void
-test_no_trace (gconstpointer data)
-{
-  g_autofree char *before = dup_environment ();
-
-  for (ending = END_WELL; ending < N_ENDS; ending++)
-    {
-      g_autoptr (LpTrainer) trainer = make_relative (GPOINTER_TO_UINT (data), 1);
-      g_autoptr (LpPrecisionPlugin) plugin = lp_trainer_dup_precision_plugin (trainer);
-      g_autoptr (LpDataLoader) loader = test_loader_new (24, 4, FALSE);
-      g_autoptr (TestNet) net = test_net_new_subclass ("EndingNet", ending_net_class_init, 1);
-      g_autoptr (LpComputeScope) scope = NULL;
-      g_autofree char *after = NULL;
-      g_autoptr (GError) error = NULL;
-
-      cancellable = g_cancellable_new ();
-      lp_trainer_fit (trainer, LP_MODEL (net), loader, NULL, NULL, cancellable, &error);
-      g_clear_object (&cancellable);
-
-      if (ending == FAIL_IN_STEP || ending == FAIL_IN_HOOK)
-        g_assert_error (error, LP_ERROR, LP_ERROR_STATE);
-      g_assert_false (lp_precision_plugin_is_attached (plugin));
-      g_assert_true (lp_default_dtype_get () == lp_dtype_f32 ());
-      g_assert_true (lp_grad_mode_is_enabled ());
-      scope = lp_compute_scope_dup_current ();
-      g_assert_null (scope);
-      after = dup_environment ();
-      g_assert_cmpstr (before, ==, after);
-    }
-}
-
 int
 main (int   argc,
       char *argv[])
@@ -773,13 +692,9 @@ main (int   argc,
   for (guint i = 0; i < G_N_ELEMENTS (family); i++)
     {
       g_autofree char *resume = g_strconcat ("/resume/", family[i].name, NULL);
-      g_autofree char *trace = g_strconcat ("/no-trace/", family[i].name, NULL);
 
       g_strdelimit (resume, " ", '-');
-      g_strdelimit (trace, " ", '-');
-
       g_test_add_data_func (resume, GUINT_TO_POINTER (i), test_resume);
-      g_test_add_data_func (trace, GUINT_TO_POINTER (i), test_no_trace);
     }
 
   status = g_test_run ();
