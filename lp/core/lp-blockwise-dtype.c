@@ -1,4 +1,4 @@
-#include <lp/core/lp-blockwise-dtype.h>
+#include <lp/core/lp-blockwise-dtype-private.h>
 
 #include <string.h>
 
@@ -38,7 +38,6 @@ enum { PROP_0, PROP_CODE, PROP_DOUBLE_QUANTIZED, N_PROPS };
 
 static GParamSpec *properties[N_PROPS];
 
-#define NESTED_BLOCK 256
 #define DEFAULT_BLOCK 64
 #define DEFAULT_DYNAMIC_BLOCK 256
 
@@ -89,13 +88,13 @@ absmax_offset (LpBlockwiseDType *self,
 {
   const gint64 bytes = self->nibble == LP_N_NIBBLES ? n : (n + 1) / 2;
 
-  return (bytes + 3) / 4 * 4;
+  return _lp_blockwise_absmax_offset (bytes);
 }
 
 static gint64
 n_nested_blocks (gint64 n_blocks)
 {
-  return (n_blocks + NESTED_BLOCK - 1) / NESTED_BLOCK;
+  return _lp_blockwise_count_blocks (n_blocks, LP_BLOCKWISE_NESTED_BLOCK);
 }
 
 static gint64
@@ -127,16 +126,16 @@ encode_absmax (float  *absmax,
     sum += (double) absmax[i];
   mean = (float) (sum / (double) n_blocks);
   write_float (data, 0, mean);
-  for (gint64 first = 0; first < n_blocks; first += NESTED_BLOCK)
+  for (gint64 first = 0; first < n_blocks; first += LP_BLOCKWISE_NESTED_BLOCK)
     {
-      const gint64 n = MIN (NESTED_BLOCK, n_blocks - first);
+      const gint64 n = MIN (LP_BLOCKWISE_NESTED_BLOCK, n_blocks - first);
       float most, divisor;
 
       for (gint64 i = first; i < first + n; i++)
         absmax[i] -= mean;
       most = _lp_codec_loops->absmax (absmax + first, n);
       divisor = MAX (most, 1e-38f);
-      write_float (data, 1 + first / NESTED_BLOCK, most);
+      write_float (data, 1 + first / LP_BLOCKWISE_NESTED_BLOCK, most);
       for (gint64 i = first; i < first + n; i++)
         codes[i] = _lp_dynamic_encode (absmax[i] / divisor);
     }
@@ -149,7 +148,7 @@ decode_absmax (const guint8 *data,
 {
   const guint8 *codes = data + (1 + n_nested_blocks (n_blocks)) * (gint64) sizeof (float);
 
-  return _lp_dynamic_values[codes[block]] * read_float (data, 1 + block / NESTED_BLOCK) + read_float (data, 0);
+  return _lp_dynamic_values[codes[block]] * read_float (data, 1 + block / LP_BLOCKWISE_NESTED_BLOCK) + read_float (data, 0);
 }
 
 static void

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <lp/core/lp-blockwise-dtype.h>
+#include <lp/core/lp-blockwise-dtype-private.h>
 #include <lp/core/lp-codec-private.h>
 #include <lp/core/lp-dtype-registry.h>
 #include <lp/core/lp-error.h>
@@ -13,21 +13,7 @@
  * after the other: codes, then absmax; or codes, the mean, the second absmax and the codes of the first. */
 
 #define STATE_INFIX ".quant_state.bitsandbytes__"
-#define NESTED_BLOCK 256
-#define MAX_DEPTH    4
-
-static gint64
-padded (gint64 bytes)
-{
-  return (bytes + 3) / 4 * 4;
-}
-
-static gint64
-blocks (gint64 n,
-        gint64 block)
-{
-  return n / block + (n % block != 0);
-}
+#define MAX_DEPTH 4
 
 static gboolean
 add_part (LpTensorDict   *state,
@@ -86,7 +72,7 @@ describe (LpTensor   *tensor,
   if (nested)
     {
       json_builder_set_member_name (builder, "nested_blocksize");
-      json_builder_add_int_value (builder, NESTED_BLOCK);
+      json_builder_add_int_value (builder, LP_BLOCKWISE_NESTED_BLOCK);
       json_builder_set_member_name (builder, "nested_dtype");
       json_builder_add_string_value (builder, "float32");
       json_builder_set_member_name (builder, "nested_offset");
@@ -117,8 +103,9 @@ pack_tensor (LpTensorDict        *state,
 {
   LpBlockwiseDType *dtype = LP_BLOCKWISE_DTYPE (lp_tensor_get_dtype (tensor));
   const gboolean nested = lp_blockwise_dtype_get_double_quantized (dtype);
-  const gint64 n = lp_tensor_get_n_elements (tensor), n_blocks = blocks (n, lp_dtype_get_block_size (LP_DTYPE (dtype)));
-  const gint64 packed[] = { (n + 1) / 2, 1 }, n_nested = blocks (n_blocks, NESTED_BLOCK);
+  const gint64 n = lp_tensor_get_n_elements (tensor), packed[] = { (n + 1) / 2, 1 };
+  const gint64 n_blocks = _lp_blockwise_count_blocks (n, lp_dtype_get_block_size (LP_DTYPE (dtype)));
+  const gint64 n_nested = _lp_blockwise_count_blocks (n_blocks, LP_BLOCKWISE_NESTED_BLOCK);
   g_autoptr (GBytes) bytes = lp_tensor_dup_bytes (tensor, error);
   const guint8 *data = bytes != NULL ? g_bytes_get_data (bytes, NULL) : NULL, *absmax;
   g_autofree char *suffix = g_strconcat (STATE_INFIX, code->name, NULL);
@@ -128,7 +115,7 @@ pack_tensor (LpTensorDict        *state,
 
   if (data == NULL)
     return FALSE;
-  absmax = data + padded (packed[0]);
+  absmax = data + _lp_blockwise_absmax_offset (packed[0]);
   if (nested)
     memcpy (&offset, absmax, sizeof offset);
   text = describe (tensor, code->name, nested, offset);
@@ -280,7 +267,7 @@ read_nested (JsonObject  *object,
   packed->nested = json_object_has_member (object, "nested_blocksize");
   if (!packed->nested)
     return TRUE;
-  if (!read_int (object, "nested_blocksize", NESTED_BLOCK, NESTED_BLOCK, &block))
+  if (!read_int (object, "nested_blocksize", LP_BLOCKWISE_NESTED_BLOCK, LP_BLOCKWISE_NESTED_BLOCK, &block))
     return fail (packed->name, "its nested_blocksize is not 256", error);
   if (!is_dtype (object, "nested_dtype", known))
     return fail (packed->name, "its nested_dtype is not float32", error);
@@ -448,22 +435,23 @@ unpack_tensor (LpTensorDict  *state,
   g_autoptr (GByteArray) data = g_byte_array_new ();
   g_autoptr (GBytes) bytes = NULL;
   g_autoptr (LpDType) dtype = NULL;
-  gint64 n_blocks, n_codes;
+  gint64 n_blocks, n_nested, n_codes;
 
   _lp_dynamic_init ();
   if (!read_description (description, &packed, error) || (dtype = find_dtype (&packed, error)) == NULL)
     return NULL;
-  n_blocks = blocks (packed.n, packed.block);
+  n_blocks = _lp_blockwise_count_blocks (packed.n, packed.block);
+  n_nested = _lp_blockwise_count_blocks (n_blocks, LP_BLOCKWISE_NESTED_BLOCK);
   n_codes = packed.n / 2 + packed.n % 2;
   if (!append_part (state, &packed, "", lp_dtype_u8 (), n_codes, data, error)
       || !check_map (state, &packed, ".quant_map", find_code (packed.code)->values, 16, error))
     return NULL;
 
-  g_byte_array_append (data, (const guint8[4]) { 0 }, (guint) (padded (n_codes) - n_codes));
+  g_byte_array_append (data, (const guint8[4]) { 0 }, (guint) (_lp_blockwise_absmax_offset (n_codes) - n_codes));
   if (packed.nested)
     g_byte_array_append (data, (const guint8 *) &packed.offset, sizeof packed.offset);
   if (packed.nested
-        ? !append_maxima (state, &packed, ".nested_absmax", blocks (n_blocks, NESTED_BLOCK), data, error)
+        ? !append_maxima (state, &packed, ".nested_absmax", n_nested, data, error)
             || !check_map (state, &packed, ".nested_quant_map", _lp_dynamic_values, 256, error)
             || !append_part (state, &packed, ".absmax", lp_dtype_u8 (), n_blocks, data, error)
         : !append_maxima (state, &packed, ".absmax", n_blocks, data, error))
