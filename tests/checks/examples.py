@@ -98,6 +98,10 @@ def the_program_lists_precisions():
 def the_program_shows_one_precision():
     shown = json.loads(lp("precisions", "bf16", "--json"))
     assert shown["name"] == "bf16-mixed" and shown["compute"] == "bf16" and shown["storage"] == "f32", shown
+    traits = {name: [json.loads(lp("precisions", name, "--json"))[what] for what in ("storage", "compute", "gradient", "master", "reduce")]
+              for name in ("apex-O2", "apex-O3", "int8-training")}
+    assert traits == {"apex-O2": ["f16", "f16", "f32", "f32", "f32"], "apex-O3": ["f16"] * 5,
+                      "int8-training": ["f32", "i8", "f32", "f32", "f32"]}, traits
     assert json.loads(lp("precisions", "nf4", "--json"))["property ignore-modules"] is None
     assert shown["moments"] == "f32", shown
     assert json.loads(lp("precisions", "16-true", "--json"))["moments"] == "bf16"
