@@ -6,6 +6,7 @@
 #include <lp/core/lp-dtype-registry.h>
 #include <lp/core/lp-dtype.h>
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-exception.h>
 #include <lp/core/lp-float-dtype.h>
 #include <lp/core/lp-microscaling-dtype.h>
 #include <lp/core/lp-random.h>

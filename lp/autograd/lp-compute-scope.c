@@ -1,5 +1,7 @@
 #include <lp/autograd/lp-compute-scope-private.h>
 
+#include <lp/core/lp-thread-stacks-private.h>
+
 /**
  * LpComputeScope:
  *
@@ -21,6 +23,23 @@ G_DEFINE_FINAL_TYPE (LpComputeScope, lp_compute_scope, G_TYPE_OBJECT)
 static GPrivate scopes = G_PRIVATE_INIT ((GDestroyNotify) g_ptr_array_unref);
 static _Thread_local LpComputeScope *innermost;
 static _Thread_local const char *current_site;
+
+static guint
+get_depth (void)
+{
+  GPtrArray *stack = g_private_get (&scopes);
+
+  return stack != NULL ? stack->len : 0;
+}
+
+static void
+drop (void)
+{
+  GPtrArray *stack = g_private_get (&scopes);
+
+  innermost = stack->len > 1 ? g_ptr_array_index (stack, stack->len - 2) : NULL;
+  g_ptr_array_set_size (stack, stack->len - 1);
+}
 
 static void
 lp_compute_scope_finalize (GObject *object)
@@ -114,6 +133,7 @@ lp_compute_scope_push (LpComputeScope *self)
     {
       stack = g_ptr_array_new_with_free_func (g_object_unref);
       g_private_set (&scopes, stack);
+      _lp_thread_stack_register (LP_THREAD_SCOPES, get_depth, drop);
     }
   g_ptr_array_add (stack, g_object_ref (self));
   innermost = self;
@@ -127,12 +147,26 @@ lp_compute_scope_push (LpComputeScope *self)
 void
 lp_compute_scope_pop (void)
 {
-  GPtrArray *stack = g_private_get (&scopes);
+  if (_lp_thread_stack_may_pop (LP_THREAD_SCOPES, get_depth ()))
+    drop ();
+}
 
-  g_return_if_fail (stack != NULL && stack->len > 0);
+/**
+ * lp_compute_scope_leave: (rename-to lp_compute_scope_pop)
+ * @error: return location for an error
+ *
+ * Undoes the last [method@ComputeScope.push] of this thread, if it is the caller's to undo.
+ *
+ * Returns: whether it could. Errors: %LP_ERROR_STATE if nothing was pushed, or the last push is that of a step that is on
+ */
+gboolean
+lp_compute_scope_leave (GError **error)
+{
+  if (!_lp_thread_stack_check_pop (LP_THREAD_SCOPES, get_depth (), error))
+    return FALSE;
+  drop ();
 
-  innermost = stack->len > 1 ? g_ptr_array_index (stack, stack->len - 2) : NULL;
-  g_ptr_array_set_size (stack, stack->len - 1);
+  return TRUE;
 }
 
 /**

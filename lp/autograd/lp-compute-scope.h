@@ -27,6 +27,8 @@ void                lp_compute_scope_push          (LpComputeScope     *self);
 LP_AVAILABLE_IN_ALL
 void                lp_compute_scope_pop           (void);
 LP_AVAILABLE_IN_ALL
+gboolean            lp_compute_scope_leave         (GError            **error);
+LP_AVAILABLE_IN_ALL
 LpComputeScope     *lp_compute_scope_dup_current   (void);
 
 G_END_DECLS

@@ -1,6 +1,7 @@
 #include <lp/autograd/lp-dispatch-private.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-thread-stacks-private.h>
 
 /**
  * LpFunction:
@@ -71,13 +72,16 @@ lp_function_forward (LpFunction  *self,
                      GError     **error)
 {
   GError *local = NULL;
+  LpThreadRegion region;
   LpTensor *result;
 
   g_return_val_if_fail (LP_IS_FUNCTION (self), NULL);
   g_return_val_if_fail (inputs != NULL, NULL);
 
   lp_grad_mode_push (FALSE);
+  _lp_thread_region_enter (&region);
   result = LP_FUNCTION_GET_CLASS (self)->forward (self, inputs, &local);
+  _lp_thread_region_leave (&region, G_OBJECT_TYPE_NAME (self), "forward", local == NULL ? &local : NULL);
   lp_grad_mode_pop ();
 
   if (local != NULL)
@@ -111,12 +115,15 @@ lp_function_backward (LpFunction  *self,
                       GError     **error)
 {
   GError *local = NULL;
+  LpThreadRegion region;
   GPtrArray *result;
 
   g_return_val_if_fail (LP_IS_FUNCTION (self), NULL);
   g_return_val_if_fail (LP_IS_TENSOR (grad_output), NULL);
 
+  _lp_thread_region_enter (&region);
   result = LP_FUNCTION_GET_CLASS (self)->backward (self, grad_output, &local);
+  _lp_thread_region_leave (&region, G_OBJECT_TYPE_NAME (self), "backward", local == NULL ? &local : NULL);
   /* arrays that bindings make own their elements, but do not free them */
   if (result != NULL)
     g_ptr_array_set_free_func (result, clear_gradient);

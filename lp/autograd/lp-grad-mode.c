@@ -1,5 +1,7 @@
 #include <lp/autograd/lp-grad-mode.h>
 
+#include <lp/core/lp-thread-stacks-private.h>
+
 static GPrivate modes = G_PRIVATE_INIT ((GDestroyNotify) g_byte_array_unref);
 
 /* the top of the stack, where every operation looks */
@@ -17,6 +19,21 @@ get_modes (void)
     }
 
   return stack;
+}
+
+static guint
+get_depth (void)
+{
+  return get_modes ()->len;
+}
+
+static void
+drop (void)
+{
+  GByteArray *stack = get_modes ();
+
+  disabled = stack->data[stack->len - 1];
+  g_byte_array_set_size (stack, stack->len - 1);
 }
 
 /**
@@ -43,6 +60,7 @@ lp_grad_mode_push (gboolean enabled)
 {
   guint8 previous = disabled;
 
+  _lp_thread_stack_register (LP_THREAD_GRAD_MODES, get_depth, drop);
   g_byte_array_append (get_modes (), &previous, 1);
   disabled = !enabled;
 }
@@ -55,10 +73,24 @@ lp_grad_mode_push (gboolean enabled)
 void
 lp_grad_mode_pop (void)
 {
-  GByteArray *stack = get_modes ();
+  if (_lp_thread_stack_may_pop (LP_THREAD_GRAD_MODES, get_depth ()))
+    drop ();
+}
 
-  g_return_if_fail (stack->len > 0);
+/**
+ * lp_grad_mode_leave: (rename-to lp_grad_mode_pop)
+ * @error: return location for an error
+ *
+ * Undoes the last [func@grad_mode_push] of this thread, if it is the caller's to undo.
+ *
+ * Returns: whether it could. Errors: %LP_ERROR_STATE if nothing was pushed, or the last push is that of a step that is on
+ */
+gboolean
+lp_grad_mode_leave (GError **error)
+{
+  if (!_lp_thread_stack_check_pop (LP_THREAD_GRAD_MODES, get_depth (), error))
+    return FALSE;
+  drop ();
 
-  disabled = stack->data[stack->len - 1];
-  g_byte_array_set_size (stack, stack->len - 1);
+  return TRUE;
 }

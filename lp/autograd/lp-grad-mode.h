@@ -14,6 +14,8 @@ LP_AVAILABLE_IN_ALL
 void      lp_grad_mode_push       (gboolean enabled);
 LP_AVAILABLE_IN_ALL
 void      lp_grad_mode_pop        (void);
+LP_AVAILABLE_IN_ALL
+gboolean  lp_grad_mode_leave      (GError   **error);
 
 LP_AVAILABLE_IN_ALL
 gboolean  lp_tensor_backward      (LpTensor  *self,

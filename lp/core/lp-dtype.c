@@ -1,6 +1,7 @@
 #include <lp/core/lp-dtype-codec-private.h>
 #include <lp/core/lp-dtype-living-private.h>
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-exception.h>
 
 /**
  * LpDType:
@@ -523,7 +524,11 @@ lp_dtype_encode (LpDType  *self,
 
   result = LP_DTYPE_GET_CLASS (self)->encode (self, values, shape, axis, &local);
 
-  return take_bytes (self, "encode", result, lp_dtype_get_encoded_size (self, shape), local, error);
+  expected = lp_dtype_get_encoded_size (self, shape);
+  if (local == NULL && !lp_check_exceptions (&local))
+    g_clear_pointer (&result, g_bytes_unref);
+
+  return take_bytes (self, "encode", result, expected, local, error);
 }
 
 /**

@@ -107,5 +107,7 @@ LP_AVAILABLE_IN_ALL
 void        lp_default_dtype_push     (LpDType     *dtype);
 LP_AVAILABLE_IN_ALL
 void        lp_default_dtype_pop      (void);
+LP_AVAILABLE_IN_ALL
+gboolean    lp_default_dtype_leave    (GError     **error);
 
 G_END_DECLS

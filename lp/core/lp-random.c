@@ -1,6 +1,7 @@
 #include <lp/core/lp-random-private.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-thread-stacks-private.h>
 
 /**
  * LpGenerator:
@@ -39,6 +40,21 @@ get_stack (void)
   g_private_set (&generator_stack, stack);
 
   return stack;
+}
+
+/* Without the one at the bottom. */
+static guint
+get_depth (void)
+{
+  return get_stack ()->len - 1;
+}
+
+static void
+drop (void)
+{
+  GPtrArray *stack = get_stack ();
+
+  g_ptr_array_set_size (stack, stack->len - 1);
 }
 
 static void
@@ -98,6 +114,7 @@ lp_generator_push (LpGenerator *self)
 {
   g_return_if_fail (LP_IS_GENERATOR (self));
 
+  _lp_thread_stack_register (LP_THREAD_GENERATORS, get_depth, drop);
   g_ptr_array_add (get_stack (), g_object_ref (self));
 }
 
@@ -109,11 +126,26 @@ lp_generator_push (LpGenerator *self)
 void
 lp_generator_pop (void)
 {
-  GPtrArray *stack = get_stack ();
+  if (_lp_thread_stack_may_pop (LP_THREAD_GENERATORS, get_depth ()))
+    drop ();
+}
 
-  g_return_if_fail (stack->len > 1);
+/**
+ * lp_generator_leave: (rename-to lp_generator_pop)
+ * @error: return location for an error
+ *
+ * Undoes the last [method@Generator.push] of this thread, if it is the caller's to undo.
+ *
+ * Returns: whether it could. Errors: %LP_ERROR_STATE if nothing was pushed, or the last push is that of a step that is on
+ */
+gboolean
+lp_generator_leave (GError **error)
+{
+  if (!_lp_thread_stack_check_pop (LP_THREAD_GENERATORS, get_depth (), error))
+    return FALSE;
+  drop ();
 
-  g_ptr_array_set_size (stack, stack->len - 1);
+  return TRUE;
 }
 
 /**

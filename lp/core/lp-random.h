@@ -25,6 +25,8 @@ void         lp_generator_push         (LpGenerator *self);
 LP_AVAILABLE_IN_ALL
 void         lp_generator_pop          (void);
 LP_AVAILABLE_IN_ALL
+gboolean     lp_generator_leave        (GError     **error);
+LP_AVAILABLE_IN_ALL
 LpGenerator *lp_generator_fork         (LpGenerator *self,
                                         guint64      stream);
 LP_AVAILABLE_IN_ALL

@@ -4,6 +4,7 @@
 
 #include <lp/autograd/lp-grad-mode.h>
 #include <lp/core/lp-random.h>
+#include <lp/core/lp-thread-stacks-private.h>
 
 /* The stream of the seed for the samples of a batch. */
 static guint64
@@ -24,6 +25,7 @@ _lp_data_loader_fetch (LpDataLoader  *self,
   gint64 start = batch * self->batch_size;
   gint64 length = MIN (self->batch_size, self->n_items - start);
   const gint64 *values = self->order != NULL ? self->order + start : NULL;
+  LpThreadRegion region;
   LpBatch *result;
 
   if (values == NULL)
@@ -40,7 +42,10 @@ _lp_data_loader_fetch (LpDataLoader  *self,
   generator = lp_generator_new (self->epoch_seed, sample_stream (self->epoch, batch));
   lp_generator_push (generator);
   lp_grad_mode_push (FALSE);
+  _lp_thread_region_enter (&region);
   result = lp_dataset_get_items (self->dataset, indices, error);
+  if (!_lp_thread_region_leave (&region, G_OBJECT_TYPE_NAME (self->dataset), "get_items", result != NULL ? error : NULL))
+    g_clear_object (&result);
   lp_grad_mode_pop ();
   lp_generator_pop ();
 

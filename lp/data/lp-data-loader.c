@@ -1,6 +1,7 @@
 #include <lp/data/lp-data-loader-private.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-exception.h>
 #include <lp/core/lp-random.h>
 #include <lp/data/lp-data-private.h>
 
@@ -540,7 +541,7 @@ lp_data_loader_start_epoch (LpDataLoader  *self,
   seed = self->seed >= 0 ? (guint64) self->seed : lp_generator_get_seed (lp_generator_get_default ());
   prepare_epoch (self, epoch, seed, 0);
 
-  return TRUE;
+  return lp_check_exceptions (error);
 }
 
 /**

@@ -4,6 +4,7 @@
 
 #include <lp/autograd/lp-grad-mode.h>
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-exception.h>
 
 /* A step, and what fused optimizers do in it with each parameter. */
 
@@ -173,6 +174,8 @@ lp_optimizer_step (LpOptimizer    *self,
   if (_lp_optimizer_check (self, error) && check_not_scaled (self, error) && run_closure (closure, error) &&
       _lp_optimizer_gather (self, error))
     result = apply (self, error);
+  if (result != LP_STEP_FAILED && !lp_check_exceptions (error))
+    result = LP_STEP_FAILED;
   forget_scalars (self);
   _lp_optimizer_count_result (self, result);
 

@@ -5,6 +5,7 @@
 
 #include <lp/core/lp-dtype-registry.h>
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-exception.h>
 #include <lp/precision/lp-fp8-scaling-private.h>
 #include <lp/tensor/lp-tensor-private.h>
 
@@ -271,6 +272,8 @@ _lp_fp8_recipe_check (LpFp8Recipe  *self,
 {
   const guint length = lp_fp8_recipe_get_history_length (self), interval = lp_fp8_recipe_get_interval (self);
 
+  if (!lp_check_exceptions (error))
+    return FALSE;
   if (length <= LP_FP8_MAX_HISTORY && interval <= G_MAXINT)
     return TRUE;
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-exception.h>
 #include <lp/ops/lp-ops-private.h>
 #include <lp/tensor/lp-tensor-private.h>
 
@@ -107,6 +108,8 @@ change_scale (LpFp8Scaling  *self,
 {
   const double scale = lp_fp8_recipe_compute_scale (self->recipe, amax, self->largest, before);
 
+  if (!lp_check_exceptions (error))
+    return FALSE;
   if (!((float) scale > 0) || isinf ((float) scale))
     {
       g_set_error (error, LP_ERROR, LP_ERROR_SUBCLASS, "%s.compute_scale gave %g for a maximum of %g of “%s”, and a scale is above 0 and finite",

@@ -2,6 +2,7 @@
 
 #include <lp/autograd/lp-matmul-private.h>
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-exception.h>
 #include <lp/optim/lp-optimizer-private.h>
 #include <lp/tensor/lp-device-private.h>
 
@@ -16,7 +17,7 @@ _lp_precision_plugin_end_boolean (LpPrecisionPlugin  *self,
                                   GError            **error)
 {
   if (G_LIKELY (ok && local == NULL))
-    return TRUE;
+    return lp_check_exceptions (error);
 
   if (ok)
     {
@@ -44,7 +45,12 @@ _lp_precision_plugin_end_object (LpPrecisionPlugin  *self,
   gboolean fits = result != NULL && G_TYPE_CHECK_INSTANCE_TYPE (result, type);
 
   if (G_LIKELY (local == NULL && (fits || (nullable && result == NULL))))
-    return result;
+    {
+      if (lp_check_exceptions (error))
+        return result;
+      g_clear_object (&result);
+      return NULL;
+    }
 
   if (local != NULL && result != NULL)
     {

@@ -22,7 +22,7 @@ lp_precision_plugin_begin_init (LpPrecisionPlugin  *self,
 {
   LpPrecisionPluginData *data;
   GError *local = NULL;
-  guint mark;
+  LpInitMark mark;
   gboolean ok;
 
   g_return_val_if_fail (LP_IS_PRECISION_PLUGIN (self), FALSE);
@@ -31,15 +31,46 @@ lp_precision_plugin_begin_init (LpPrecisionPlugin  *self,
     return FALSE;
 
   data = _lp_precision_plugin_get_data (self);
-  mark = data->n_pushed;
+  mark.n_pushed = data->n_pushed;
+  _lp_thread_get_depths (&mark.before);
   ok = GET_CLASS (self)->begin_init (self, &local);
   ok = _lp_precision_plugin_end_boolean (self, "begin_init", ok, local, error);
   if (ok)
     g_array_append_val (data->marks, mark);
   else
-    _lp_precision_plugin_unwind (self, mark);
+    {
+      _lp_thread_restore (&mark.before);
+      data->n_pushed = mark.n_pushed;
+    }
 
   return ok;
+}
+
+/* What the default begin_init pushed is popped here, what a class pushed by itself is its own to pop. */
+static gboolean
+end_mark (LpPrecisionPlugin  *self,
+          GError            **error)
+{
+  LpPrecisionPluginData *data = _lp_precision_plugin_get_data (self);
+  LpInitMark mark = g_array_index (data->marks, LpInitMark, data->marks->len - 1);
+  LpThreadDepths expected = mark.before;
+  LpThreadDepths now;
+  guint dropped;
+
+  g_array_set_size (data->marks, data->marks->len - 1);
+  expected.depths[LP_THREAD_DTYPES] += data->n_pushed - mark.n_pushed;
+  data->n_pushed = mark.n_pushed;
+  dropped = _lp_thread_restore (&expected);
+  _lp_thread_get_depths (&now);
+  _lp_thread_restore (&mark.before);
+  if (dropped != 0)
+    return _lp_thread_refuse_leftover (dropped, G_OBJECT_TYPE_NAME (self), "end_init", error);
+  if (now.depths[LP_THREAD_DTYPES] >= expected.depths[LP_THREAD_DTYPES])
+    return TRUE;
+
+  g_set_error (error, LP_ERROR, LP_ERROR_STATE, "The default dtype that %s.begin_init pushed was popped before end_init",
+               G_OBJECT_TYPE_NAME (self));
+  return FALSE;
 }
 
 /**
@@ -49,7 +80,8 @@ lp_precision_plugin_begin_init (LpPrecisionPlugin  *self,
  *
  * Must be called after a model was built. The default dtype is what it was before, even if this fails.
  *
- * Returns: %TRUE on success. Errors: %LP_ERROR_STATE without [method@PrecisionPlugin.begin_init]
+ * Returns: %TRUE on success. Errors: %LP_ERROR_STATE without [method@PrecisionPlugin.begin_init], and when what was pushed in between
+ *   was not popped
  */
 gboolean
 lp_precision_plugin_end_init (LpPrecisionPlugin  *self,
@@ -70,8 +102,8 @@ lp_precision_plugin_end_init (LpPrecisionPlugin  *self,
     }
 
   ok = GET_CLASS (self)->end_init (self, &local);
-  _lp_precision_plugin_unwind (self, g_array_index (data->marks, guint, data->marks->len - 1));
-  g_array_set_size (data->marks, data->marks->len - 1);
+  if (!end_mark (self, ok && local == NULL ? &local : NULL))
+    ok = FALSE;
 
   return _lp_precision_plugin_end_boolean (self, "end_init", ok, local, error);
 }
@@ -141,7 +173,8 @@ lp_precision_plugin_attach (LpPrecisionPlugin   *self,
  * Must be called when a run has ended. What the plugin changed on the thread is undone, and it can be attached again,
  * even if this fails. Without a run it does nothing.
  *
- * Returns: %TRUE on success
+ * Returns: %TRUE on success. Errors: %LP_ERROR_STATE, with nothing changed, while a trainer or fabric has attached it, which detach it
+ *   themselves
  */
 gboolean
 lp_precision_plugin_detach (LpPrecisionPlugin  *self,
@@ -156,6 +189,12 @@ lp_precision_plugin_detach (LpPrecisionPlugin  *self,
   data = _lp_precision_plugin_get_data (self);
   if (!g_atomic_int_get (&data->attached))
     return TRUE;
+  if (data->held)
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_STATE, "The %s is in use by a run that is on, and is detached when that ends",
+                   G_OBJECT_TYPE_NAME (self));
+      return FALSE;
+    }
 
   ok = GET_CLASS (self)->detach (self, &local);
   _lp_precision_plugin_unwind_all (self);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <lp/precision/lp-grad-scaler.h>
-#include <lp/precision/lp-precision-plugin.h>
+#include <lp/precision/lp-precision-run-private.h>
 
 G_BEGIN_DECLS
 
@@ -22,9 +22,11 @@ typedef struct
   guint             n_optimizers; /* converted since then */
   gboolean          scales;       /* the last loss */
 
-  GArray           *marks;        /* of begin_init: how many dtypes were pushed before */
-  guint             n_pushed;
+  GArray           *marks;        /* LpInitMark, of each begin_init */
+  guint             n_pushed;     /* dtypes, by the default begin_init */
   GArray           *scopes;       /* LpPushedScope */
+  guint             floor;        /* so many of them are of steps that are on */
+  gboolean          held;         /* whoever attached it detaches it */
   LpComputeScope   *scope;        /* the last one made of a policy alone */
 } LpPrecisionPluginData;
 
@@ -38,9 +40,16 @@ typedef struct
 
 typedef struct
 {
-  gboolean dtype;
-  gboolean scope;
+  gboolean       dtype;
+  gboolean       scope;
+  LpThreadDepths before;
 } LpPushedScope;
+
+typedef struct
+{
+  LpThreadDepths before;
+  guint          n_pushed;
+} LpInitMark;
 
 LpPrecisionPluginData *_lp_precision_plugin_get_data      (LpPrecisionPlugin *self);
 
@@ -79,9 +88,7 @@ LpTensor              *_lp_precision_plugin_real_quantize_operand (LpPrecisionPl
 LpTensor              *_lp_precision_plugin_real_matmul           (LpPrecisionPlugin *self, LpMatmul *matmul,
                                                                    GError **error);
 
-/* Pops what begin_init pushed beyond @n. */
-void                   _lp_precision_plugin_unwind        (LpPrecisionPlugin *self, guint n);
-/* Everything. */
+/* Pops whatever the plugin has pushed. */
 void                   _lp_precision_plugin_unwind_all    (LpPrecisionPlugin *self);
 
 /* Checks the result of a virtual function. They take @local. */

@@ -229,7 +229,7 @@ lp_precision_plugin_init (LpPrecisionPlugin *self)
 
   g_mutex_init (&data->lock);
   data->states = g_ptr_array_new_with_free_func ((GDestroyNotify) lp_precision_state_unref);
-  data->marks = g_array_new (FALSE, FALSE, sizeof (guint));
+  data->marks = g_array_new (FALSE, FALSE, sizeof (LpInitMark));
   data->scopes = g_array_new (FALSE, FALSE, sizeof (LpPushedScope));
 }
 

@@ -255,5 +255,8 @@ gboolean lp_precision_plugin_push_scope (LpPrecisionPlugin *self,
                                          GError **error);
 LP_AVAILABLE_IN_ALL
 void lp_precision_plugin_pop_scope (LpPrecisionPlugin *self);
+LP_AVAILABLE_IN_ALL
+gboolean lp_precision_plugin_leave_scope (LpPrecisionPlugin  *self,
+                                          GError            **error);
 
 G_END_DECLS

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include <lp/core/lp-exception.h>
 #include <lp/optim/lp-optimizer-private.h>
 
 /* What the invokers add to the state that a plugin saves. */
@@ -93,6 +94,8 @@ lp_precision_plugin_save_state (LpPrecisionPlugin  *self,
   id = lp_precision_plugin_dup_state_id (self);
   lp_state_set_value (state, KEY_ID, g_variant_new_string (id));
   lp_state_set_value (state, KEY_VERSION, g_variant_new_int64 (lp_precision_plugin_get_state_version (self)));
+  if (!lp_check_exceptions (error))
+    g_clear_object (&state);
 
   return state;
 }
@@ -196,9 +199,12 @@ lp_precision_plugin_load_state (LpPrecisionPlugin  *self,
     }
   if (!knows_id (self, g_variant_get_string (id, NULL)))
     {
+      if (!lp_check_exceptions (error))
+        return FALSE;
       g_warning ("The saved state of the precision plugin “%s” is passed over: this is a %s",
                  g_variant_get_string (id, NULL), G_OBJECT_TYPE_NAME (self));
       return TRUE;
     }
-  return check_version (self, state, error) && load (self, state, g_variant_get_string (id, NULL), error);
+  return check_version (self, state, error) && load (self, state, g_variant_get_string (id, NULL), error) &&
+         lp_check_exceptions (error);
 }

@@ -140,7 +140,7 @@ lp_precision_plugin_push_scope (LpPrecisionPlugin  *self,
 {
   g_autoptr (LpComputeScope) scope = NULL;
   g_autoptr (LpDType) dtype = NULL;
-  LpPushedScope pushed = { FALSE, FALSE };
+  LpPushedScope pushed = { .dtype = FALSE };
   GError *local = NULL;
 
   g_return_val_if_fail (LP_IS_PRECISION_PLUGIN (self), FALSE);
@@ -154,6 +154,7 @@ lp_precision_plugin_push_scope (LpPrecisionPlugin  *self,
       return FALSE;
     }
 
+  _lp_thread_get_depths (&pushed.before);
   if (dtype != NULL)
     {
       lp_default_dtype_push (dtype);
@@ -169,6 +170,26 @@ lp_precision_plugin_push_scope (LpPrecisionPlugin  *self,
   return TRUE;
 }
 
+/* FALSE when somebody else has popped what it pushed. */
+static gboolean
+pop_last (LpPrecisionPluginData *data)
+{
+  LpPushedScope pushed = g_array_index (data->scopes, LpPushedScope, data->scopes->len - 1);
+  LpThreadDepths now;
+  gboolean scope, dtype;
+
+  g_array_set_size (data->scopes, data->scopes->len - 1);
+  _lp_thread_get_depths (&now);
+  scope = pushed.scope && now.depths[LP_THREAD_SCOPES] > pushed.before.depths[LP_THREAD_SCOPES];
+  dtype = pushed.dtype && now.depths[LP_THREAD_DTYPES] > pushed.before.depths[LP_THREAD_DTYPES];
+  if (scope)
+    lp_compute_scope_pop ();
+  if (dtype)
+    lp_default_dtype_pop ();
+
+  return scope == pushed.scope && dtype == pushed.dtype;
+}
+
 /**
  * lp_precision_plugin_pop_scope:
  * @self: a plugin
@@ -179,29 +200,89 @@ void
 lp_precision_plugin_pop_scope (LpPrecisionPlugin *self)
 {
   LpPrecisionPluginData *data;
-  LpPushedScope pushed;
 
   g_return_if_fail (LP_IS_PRECISION_PLUGIN (self));
 
   data = _lp_precision_plugin_get_data (self);
-  g_return_if_fail (data->scopes->len > 0);
-
-  pushed = g_array_index (data->scopes, LpPushedScope, data->scopes->len - 1);
-  g_array_set_size (data->scopes, data->scopes->len - 1);
-  if (pushed.scope)
-    lp_compute_scope_pop ();
-  if (pushed.dtype)
-    lp_default_dtype_pop ();
+  /* inside a step that is on: its end will tell */
+  if (data->scopes->len > data->floor)
+    pop_last (data);
+  else
+    _lp_thread_stack_may_pop (LP_THREAD_SCOPES, 0);
 }
 
-void
-_lp_precision_plugin_unwind (LpPrecisionPlugin *self,
-                             guint              n)
+/**
+ * lp_precision_plugin_leave_scope: (rename-to lp_precision_plugin_pop_scope)
+ * @self: a plugin
+ * @error: return location for an error
+ *
+ * Leaves a step, if it is the caller's to leave.
+ *
+ * Returns: whether it could. Errors: %LP_ERROR_STATE without [method@PrecisionPlugin.push_scope]; in a step of a trainer, which
+ *   ends by itself; and when what it pushed is no longer there
+ */
+gboolean
+lp_precision_plugin_leave_scope (LpPrecisionPlugin  *self,
+                                 GError            **error)
+{
+  LpPrecisionPluginData *data;
+
+  g_return_val_if_fail (LP_IS_PRECISION_PLUGIN (self), FALSE);
+
+  data = _lp_precision_plugin_get_data (self);
+  if (data->scopes->len > data->floor && pop_last (data))
+    return TRUE;
+
+  g_set_error (error, LP_ERROR, LP_ERROR_STATE, data->floor > 0
+               ? "The scope of the %s is that of a step that is on, and ends with it"
+               : "There is no scope of the %s on this thread to pop", G_OBJECT_TYPE_NAME (self));
+  return FALSE;
+}
+
+gboolean
+_lp_precision_plugin_begin_step_scope (LpPrecisionPlugin  *self,
+                                       LpStepScope        *scope,
+                                       GError            **error)
 {
   LpPrecisionPluginData *data = _lp_precision_plugin_get_data (self);
 
-  for (; data->n_pushed > n; data->n_pushed--)
-    lp_default_dtype_pop ();
+  if (!lp_precision_plugin_push_scope (self, error))
+    return FALSE;
+  scope->floor = data->floor;
+  data->floor = data->scopes->len;
+  _lp_thread_region_enter (&scope->region);
+
+  return TRUE;
+}
+
+gboolean
+_lp_precision_plugin_end_step_scope (LpPrecisionPlugin  *self,
+                                     LpStepScope        *scope,
+                                     const char         *type,
+                                     const char         *method,
+                                     GError            **error)
+{
+  LpPrecisionPluginData *data = _lp_precision_plugin_get_data (self);
+  gboolean ok = _lp_thread_region_leave (&scope->region, type, method, error);
+
+  /* what these pushed is off the stacks of the thread by now */
+  g_array_set_size (data->scopes, data->floor);
+  data->floor = scope->floor;
+  pop_last (data);
+
+  return ok;
+}
+
+void
+_lp_precision_plugin_hold (LpPrecisionPlugin *self)
+{
+  _lp_precision_plugin_get_data (self)->held = TRUE;
+}
+
+void
+_lp_precision_plugin_release (LpPrecisionPlugin *self)
+{
+  _lp_precision_plugin_get_data (self)->held = FALSE;
 }
 
 void
@@ -209,8 +290,11 @@ _lp_precision_plugin_unwind_all (LpPrecisionPlugin *self)
 {
   LpPrecisionPluginData *data = _lp_precision_plugin_get_data (self);
 
+  data->floor = 0;
   while (data->scopes->len > 0)
-    lp_precision_plugin_pop_scope (self);
-  _lp_precision_plugin_unwind (self, 0);
+    pop_last (data);
+  if (data->marks->len > 0)
+    _lp_thread_restore (&g_array_index (data->marks, LpInitMark, 0).before);
   g_array_set_size (data->marks, 0);
+  data->n_pushed = 0;
 }

@@ -2,6 +2,7 @@
 
 #include <lp/trainer/lp-checkpoint-private.h>
 
+#include <lp/core/lp-exception.h>
 #include <lp/data/lp-data-private.h>
 #include <lp/data/lp-json-private.h>
 #include <lp/data/lp-safetensors.h>
@@ -100,6 +101,10 @@ _lp_checkpoint_write (LpCheckpoint  *self,
   g_autofree char *description = describe (self);
   g_autofree char *folder = g_path_get_dirname (path);
   GVariantBuilder builder;
+
+  /* a section whose key was not found is not written under another */
+  if (!lp_check_exceptions (error))
+    return FALSE;
 
   add_tensors (all, self->weights, "");
   for (GList *l = sections; l != NULL; l = l->next)

@@ -63,6 +63,7 @@ lp_fabric_forward (LpFabric  *self,
 {
   g_autoptr (LpTensor) converted = NULL;
   g_autoptr (LpTensor) output = NULL;
+  LpStepScope scope;
 
   g_return_val_if_fail (LP_IS_FABRIC (self), NULL);
   g_return_val_if_fail (LP_IS_MODULE (module), NULL);
@@ -73,10 +74,12 @@ lp_fabric_forward (LpFabric  *self,
   converted = lp_dtype_is_floating (lp_tensor_get_dtype (input))
               ? lp_precision_plugin_convert_input (self->plugin, input, error)
               : g_object_ref (input);
-  if (converted == NULL || !lp_precision_plugin_push_scope (self->plugin, error))
+  if (converted == NULL || !_lp_precision_plugin_begin_step_scope (self->plugin, &scope, error))
     return NULL;
   output = lp_module_forward (module, converted, error);
-  lp_precision_plugin_pop_scope (self->plugin);
+  if (!_lp_precision_plugin_end_step_scope (self->plugin, &scope, G_OBJECT_TYPE_NAME (module), "forward",
+                                            output != NULL ? error : NULL))
+    return NULL;
   if (output == NULL || !lp_dtype_is_floating (lp_tensor_get_dtype (output)))
     return g_steal_pointer (&output);
 
@@ -115,6 +118,24 @@ lp_fabric_end_autocast (LpFabric *self)
   g_return_if_fail (self->attached);
 
   lp_precision_plugin_pop_scope (self->plugin);
+}
+
+/**
+ * lp_fabric_leave_autocast: (rename-to lp_fabric_end_autocast)
+ * @self: a fabric
+ * @error: return location for an error
+ *
+ * Leaves the scope of the precision, if it was entered.
+ *
+ * Returns: whether it could. Errors: %LP_ERROR_STATE without [method@Fabric.begin_autocast]
+ */
+gboolean
+lp_fabric_leave_autocast (LpFabric  *self,
+                          GError   **error)
+{
+  g_return_val_if_fail (LP_IS_FABRIC (self), FALSE);
+
+  return _lp_fabric_require_attached (self, error) && lp_precision_plugin_leave_scope (self->plugin, error);
 }
 
 /**

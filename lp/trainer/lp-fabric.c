@@ -401,9 +401,11 @@ ensure_attached (LpFabric  *self,
     {
       g_clear_object (&self->context);
       g_clear_object (&self->plugin);
+      return FALSE;
     }
+  _lp_precision_plugin_hold (self->plugin);
 
-  return self->attached;
+  return TRUE;
 }
 
 /**
@@ -529,6 +531,7 @@ lp_fabric_close (LpFabric  *self,
     return TRUE;
 
   self->attached = FALSE;
+  _lp_precision_plugin_release (self->plugin);
   plugin = g_steal_pointer (&self->plugin);
   g_clear_object (&self->context);
 

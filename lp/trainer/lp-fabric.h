@@ -73,6 +73,9 @@ gboolean lp_fabric_begin_autocast (LpFabric *self,
 LP_AVAILABLE_IN_ALL
 void lp_fabric_end_autocast (LpFabric *self);
 LP_AVAILABLE_IN_ALL
+gboolean lp_fabric_leave_autocast (LpFabric *self,
+                                   GError **error);
+LP_AVAILABLE_IN_ALL
 gboolean lp_fabric_backward (LpFabric *self,
                              LpTensor *loss,
                              GError **error);

@@ -94,6 +94,8 @@ _lp_trainer_end (LpTrainer     *self,
 
   if (failure != NULL)
     tell_failure (self, failure);
+  if (run->attached)
+    _lp_precision_plugin_release (run->plugin);
   if (run->attached && !lp_precision_plugin_detach (run->plugin, &local))
     keep_error (&first, failure, g_steal_pointer (&local));
   run->attached = FALSE;

@@ -83,30 +83,42 @@ call_step (LpTrainer  *self,
            LpBatch    *batch,
            GError    **error)
 {
+  static const char *const methods[] = { "validation_step", "test_step", "predict_step" };
   LpRun *run = &self->run;
+  LpStepScope scope;
   LpTensor *outputs;
+  GError *local = NULL;
 
-  if (!lp_precision_plugin_push_scope (run->plugin, error))
-    return NULL;
   lp_grad_mode_push (FALSE);
+  if (!_lp_precision_plugin_begin_step_scope (run->plugin, &scope, error))
+    {
+      lp_grad_mode_pop ();
+      return NULL;
+    }
 
   switch (run->eval.kind)
     {
     case LP_EVAL_VALIDATION:
-      outputs = lp_model_validation_step (run->model, batch, run->eval.batch_idx, error);
+      outputs = lp_model_validation_step (run->model, batch, run->eval.batch_idx, &local);
       break;
     case LP_EVAL_TEST:
-      outputs = lp_model_test_step (run->model, batch, run->eval.batch_idx, error);
+      outputs = lp_model_test_step (run->model, batch, run->eval.batch_idx, &local);
       break;
     case LP_EVAL_PREDICT:
     default:
-      outputs = lp_model_predict_step (run->model, batch, run->eval.batch_idx, error);
+      outputs = lp_model_predict_step (run->model, batch, run->eval.batch_idx, &local);
     }
 
+  _lp_precision_plugin_end_step_scope (run->plugin, &scope, G_OBJECT_TYPE_NAME (run->model), methods[run->eval.kind],
+                                       local == NULL ? &local : NULL);
   lp_grad_mode_pop ();
-  lp_precision_plugin_pop_scope (run->plugin);
+  if (local == NULL)
+    return outputs;
 
-  return outputs;
+  g_clear_object (&outputs);
+  g_propagate_error (error, local);
+
+  return NULL;
 }
 
 static gboolean

@@ -4,6 +4,7 @@
 #include <lp/trainer/lp-trainer-private.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-exception.h>
 
 static gboolean
 reached_max_steps (LpTrainer *self)
@@ -368,7 +369,7 @@ gboolean
 _lp_trainer_advance (LpTrainer  *self,
                      GError    **error)
 {
-  if (g_cancellable_set_error_if_cancelled (self->run.cancellable, error))
+  if (g_cancellable_set_error_if_cancelled (self->run.cancellable, error) || !lp_check_exceptions (error))
     return FALSE;
 
   switch (self->run.state)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <lp/precision/lp-precision-run-private.h>
 #include <lp/trainer/lp-log-private.h>
 #include <lp/trainer/lp-trainer.h>
 

@@ -3,14 +3,15 @@
 #include <lp/trainer/lp-trainer-private.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-exception.h>
 
 static gboolean
 finish_run (LpTrainer  *self,
             GError     *failure,
             GError    **error)
 {
-  if (failure == NULL)
-    return _lp_trainer_end (self, NULL, error);
+  if (failure == NULL && lp_check_exceptions (&failure))
+    return _lp_trainer_end (self, NULL, error) && lp_check_exceptions (error);
 
   _lp_trainer_end (self, failure, NULL);
   g_propagate_error (error, failure);
@@ -41,6 +42,17 @@ begin (LpTrainer     *self,
   return FALSE;
 }
 
+/* A run or a dispatch leaves nothing on the thread, whatever its hooks did. That this was needed is no reason to lose the run. */
+static void
+leave_region (LpTrainer      *self,
+              LpThreadRegion *region)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (!_lp_thread_region_leave (region, G_OBJECT_TYPE_NAME (self), "hooks", &error))
+    g_warning ("%s", error->message);
+}
+
 static gboolean
 run_to_end (LpTrainer     *self,
             LpStage        stage,
@@ -52,11 +64,16 @@ run_to_end (LpTrainer     *self,
             GError       **error)
 {
   g_autoptr (LpTrainer) keep = g_object_ref (self);
+  LpThreadRegion region;
   GError *local = NULL;
-  gboolean guarded;
+  gboolean guarded, ok;
 
+  _lp_thread_region_enter (&region);
   if (!begin (self, stage, model, loader, val_loader, ckpt_path, cancellable, error))
-    return FALSE;
+    {
+      leave_region (self, &region);
+      return FALSE;
+    }
 
   guarded = self->settings.handle_signals && _lp_signals_install ();
   while (_lp_trainer_advance (self, &local))
@@ -64,7 +81,10 @@ run_to_end (LpTrainer     *self,
   if (guarded)
     _lp_signals_restore ();
 
-  return finish_run (self, local, error);
+  ok = finish_run (self, local, error);
+  leave_region (self, &region);
+
+  return ok;
 }
 
 static gpointer
@@ -100,13 +120,19 @@ dispatch (gpointer data)
 {
   GTask *task = data;
   LpTrainer *self = g_task_get_source_object (task);
+  LpThreadRegion region;
   GError *failure = NULL;
   GError *local = NULL;
+  gboolean more, ok;
 
-  if (_lp_trainer_advance (self, &failure))
+  _lp_thread_region_enter (&region);
+  more = _lp_trainer_advance (self, &failure);
+  ok = more || finish_run (self, failure, &local);
+  leave_region (self, &region);
+  if (more)
     return G_SOURCE_CONTINUE;
 
-  if (finish_run (self, failure, &local))
+  if (ok)
     return_result (task);
   else
     g_task_return_error (task, local);

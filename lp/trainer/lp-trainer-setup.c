@@ -284,6 +284,8 @@ attach_plugin (LpTrainer  *self,
   lp_precision_context_set_clip_algorithm (run->context, self->settings.gradient_clip_algorithm);
 
   run->attached = lp_precision_plugin_attach (run->plugin, run->context, error);
+  if (run->attached)
+    _lp_precision_plugin_hold (run->plugin);
 
   return run->attached;
 }

@@ -31,14 +31,22 @@ compute_loss (LpTrainer  *self,
               GError    **error)
 {
   LpRun *run = &self->run;
+  LpStepScope scope;
   LpTensor *loss;
+  GError *local = NULL;
 
-  if (!lp_precision_plugin_push_scope (run->plugin, error))
+  if (!_lp_precision_plugin_begin_step_scope (run->plugin, &scope, error))
     return NULL;
-  loss = lp_model_training_step (run->model, batch, run->batch_idx, error);
-  lp_precision_plugin_pop_scope (run->plugin);
+  loss = lp_model_training_step (run->model, batch, run->batch_idx, &local);
+  _lp_precision_plugin_end_step_scope (run->plugin, &scope, G_OBJECT_TYPE_NAME (run->model), "training_step",
+                                       local == NULL ? &local : NULL);
+  if (local == NULL)
+    return loss;
 
-  return loss;
+  g_clear_object (&loss);
+  g_propagate_error (error, local);
+
+  return NULL;
 }
 
 static gboolean
@@ -324,10 +332,14 @@ _lp_trainer_training_step (LpTrainer  *self,
                            LpTensor  **outputs,
                            GError    **error)
 {
+  LpThreadRegion region;
   gboolean ok;
 
   lp_grad_mode_push (TRUE);
+  _lp_thread_region_enter (&region);
   ok = training_step (self, batch, outputs, error);
+  ok &= _lp_thread_region_leave (&region, G_OBJECT_TYPE_NAME (self->run.model), "training_step or a hook of its step",
+                                 ok ? error : NULL);
   lp_grad_mode_pop ();
 
   return ok;

@@ -491,6 +491,34 @@ const subclasses = {
             },
         })]);
     },
+    'plain-exceptions'() {
+        const thrower = () => {
+            throw new Error('of a plain one');
+        };
+        expectError(Lp.Error, Lp.Error.SUBCLASS, () => fit(new Net(), {loader: loaderOf({vfunc_get_length: thrower})}), 'of a plain one');
+        expectError(Lp.Error, Lp.Error.SUBCLASS,
+            () => fit(new Net(), {callbacks: [new (subclass(Lp.Callback, {vfunc_is_checkpoint: thrower}))()]}), 'is_checkpoint');
+        const plugin = new (subclass(Lp.MixedPrecisionPlugin, {vfunc_dup_state_id: thrower}))({precision: '16-mixed'});
+        expectError(Lp.Error, Lp.Error.SUBCLASS, () => plugin.save_state(), 'dup_state_id');
+        fit(new Net());
+    },
+    'stacks'() {
+        const plugin = new Lp.MixedPrecisionPlugin({precision: 'bf16-mixed'});
+        const pops = [() => Lp.grad_mode_pop(), () => Lp.default_dtype_pop(), () => Lp.ComputeScope.pop(), () => Lp.Generator.pop(),
+            () => plugin.pop_scope()];
+        for (const misdeed of [...pops, () => plugin.detach(), () => Lp.grad_mode_push(false)]) {
+            const model = new (subclass(Net, {
+                vfunc_training_step() {
+                    misdeed();
+                    return null;
+                },
+            }))();
+            expectError(Lp.Error, Lp.Error.STATE, () => fit(model, {precision: plugin}));
+            assert(Lp.grad_mode_is_enabled() && Lp.ComputeScope.dup_current() === null);
+        }
+        pops.forEach(pop => expectError(Lp.Error, Lp.Error.STATE, pop));
+        fit(new Net(), {precision: plugin});
+    },
     'model'() {
         const model = new Net();
         const made = fit(model);

@@ -11,6 +11,7 @@ gi.require_version('Lp', '1')
 from gi.repository import Gio, GLib, GObject, Lp  # noqa: E402
 
 import contract_exceptions  # noqa: E402
+import contract_runs  # noqa: E402
 import contract_family  # noqa: E402
 from contract_util import Net, QUIET, Watch, a_loader, expect_error, fit, subclass  # noqa: E402
 
@@ -641,6 +642,7 @@ CHECKS = {
     'trainer': lambda what: look_up('trainer', what)(), 'subclass': lambda what: look_up('subclass', what)(),
     'family': lambda what: getattr(contract_family, what)(),
     'python': lambda what: getattr(contract_exceptions, what.replace('-', '_'))(),
+    'runs': lambda what: getattr(contract_runs, what.replace('-', '_'))(),
 }
 PLUGIN_CHECKS = ('override', 'error', 'broken', 'nonsense', 'fallback', 'exception')
 

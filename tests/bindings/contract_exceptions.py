@@ -101,30 +101,19 @@ def interrupt_signals():
     """One that Python raises where PyGObject drops it is not forgotten, and the handler is given back."""
     handler = signal.getsignal(signal.SIGINT)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    state = {'on': False}
-
-    def get_length(self):
-        if state['on']:
-            state['on'] = False
-            signal.raise_signal(signal.SIGINT)
-        return 8
-
-    def get_item(self, index):
-        return Lp.Batch(Lp.tensor([1.0, 2.0, 3.0, 4.0]), Lp.tensor(1))
-
-    loader = Lp.DataLoader(subclass(Lp.Dataset, do_get_length=get_length, do_get_item=get_item)(), 4, False)
     model = Net()
-    state['on'] = True
+    trainer = Lp.Trainer(max_epochs=3, handle_signals=False, **QUIET)
+    trainer.connect('train-epoch-start', lambda *args: signal.raise_signal(signal.SIGINT))
     with contextlib.redirect_stderr(io.StringIO()) as shown:
         try:
-            fit(model, loader, max_epochs=3, max_steps=-1, handle_signals=False)
+            trainer.fit(model, a_loader())
         except KeyboardInterrupt:
             pass
         else:
             raise AssertionError('the run went on')
-    assert not state['on'] and 'KeyboardInterrupt' in shown.getvalue() and not model.losses
+    assert 'KeyboardInterrupt' in shown.getvalue() and not model.losses
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    fit(model, loader)
+    fit(model)
     signal.signal(signal.SIGINT, handler)
 
 

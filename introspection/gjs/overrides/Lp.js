@@ -466,6 +466,45 @@ function overrideTrainer() {
     collectAfter(Lp.Fabric, 'optimizer_step');
 }
 
+// Virtual functions that have no GError, and what C gets in place of a result. An exception in one of them ends what goes on in C.
+const PLAIN_VFUNCS = {
+    Callback: {dup_state_key: '', is_checkpoint: false},
+    DType: {get_encoded_size: 0},
+    Dataset: {get_length: 0},
+    Fp8Recipe: {compute_scale: 0, get_history_length: 0, get_interval: 0, reduce_history: 0},
+    Logger: {dup_log_dir: null},
+    Metric: {reset: undefined},
+    Optimizer: {scales_gradients: false},
+    PrecisionPlugin: {dup_state_aliases: [], dup_state_id: '', get_state_version: 0},
+    Strategy: {get_rank: 0, get_world_size: 0},
+};
+
+function guardPlain(name, vfunc, nothing) {
+    return function (...args) {
+        try {
+            return vfunc.apply(this, args);
+        } catch (error) {
+            printerr(`${error}\n${error.stack}`);
+            Lp.report_exception(`${this.constructor.name}.${name}: ${error}`);
+            return nothing;
+        }
+    };
+}
+
+function overrideVfuncs() {
+    for (const [klass, vfuncs] of Object.entries(PLAIN_VFUNCS)) {
+        const classInit = Lp[klass]._classInit;
+        Lp[klass]._classInit = function (subclass) {
+            for (const [name, nothing] of Object.entries(vfuncs)) {
+                const vfunc = Object.getOwnPropertyDescriptor(subclass.prototype, `vfunc_${name}`)?.value;
+                if (vfunc !== undefined)
+                    subclass.prototype[`vfunc_${name}`] = guardPlain(name, vfunc, nothing);
+            }
+            return classInit.call(this, subclass);
+        };
+    }
+}
+
 function overridePlugins() {
     Lp.PrecisionPlugin.prototype._init = function (properties = {}) {
         initObject(this, properties);
@@ -500,5 +539,6 @@ function _init() {
     overrideScopes();
     overrideTrainer();
     overridePlugins();
+    overrideVfuncs();
     collectAfter(Lp.Optimizer, 'step');
 }

@@ -32,6 +32,37 @@ hook (GError **error)
   return FALSE;
 }
 
+/* What the thread has. */
+typedef struct
+{
+  gboolean        grad_enabled;
+  LpDType        *dtype;
+  LpComputeScope *scope;       /* compared, never used */
+  LpGenerator    *generator;   /* compared, never used */
+} State;
+
+static State
+get_state (void)
+{
+  g_autoptr (LpComputeScope) scope = lp_compute_scope_dup_current ();
+
+  return (State) { lp_grad_mode_is_enabled (), lp_default_dtype_get (), scope, lp_generator_get_default () };
+}
+
+static void
+assert_state (const State *expected)
+{
+  State actual = get_state ();
+
+  g_assert_cmpint (actual.grad_enabled, ==, expected->grad_enabled);
+  g_assert_true (actual.dtype == expected->dtype);
+  g_assert_true (actual.scope == expected->scope);
+  g_assert_true (actual.generator == expected->generator);
+}
+
+/* What the caller of the run has. */
+static const State *around;
+
 /* A callback whose every hook is one. */
 
 #define FAULTY_TYPE_CALLBACK (faulty_callback_get_type ())
@@ -84,6 +115,8 @@ optimizer_hook (LpCallback *callback, LpTrainer *trainer, LpModel *model, LpOpti
 static void
 exception_hook (LpCallback *callback, LpTrainer *trainer, LpModel *model, const char *message, GError **error)
 {
+  /* before detach, which would put it right */
+  assert_state (around);
   hook (error);
 }
 
@@ -278,34 +311,6 @@ faulty_net_class_init (gpointer class,
   klass->configure_callbacks = configure_callbacks;
 }
 
-/* What the thread has. */
-typedef struct
-{
-  gboolean        grad_enabled;
-  LpDType        *dtype;
-  LpComputeScope *scope;       /* compared, never used */
-  LpGenerator    *generator;   /* compared, never used */
-} State;
-
-static State
-get_state (void)
-{
-  g_autoptr (LpComputeScope) scope = lp_compute_scope_dup_current ();
-
-  return (State) { lp_grad_mode_is_enabled (), lp_default_dtype_get (), scope, lp_generator_get_default () };
-}
-
-static void
-assert_state (const State *expected)
-{
-  State actual = get_state ();
-
-  g_assert_cmpint (actual.grad_enabled, ==, expected->grad_enabled);
-  g_assert_true (actual.dtype == expected->dtype);
-  g_assert_true (actual.scope == expected->scope);
-  g_assert_true (actual.generator == expected->generator);
-}
-
 static gboolean
 fit (LpTrainer *trainer, LpModel *model, LpDataLoader *train, LpDataLoader *val, GError **error)
 {
@@ -400,6 +405,7 @@ run_with_fault (EntryPoint entry,
   fault = kind;
   fault_at = at;
   cancellable = g_cancellable_new ();
+  around = &state;
   ok = run (entry, &error);
   g_clear_object (&cancellable);
   g_assert_true (ok == (error == NULL));

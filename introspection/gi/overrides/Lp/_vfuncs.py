@@ -7,7 +7,7 @@ import functools
 import signal
 import threading
 import traceback
-from typing import SupportsFloat
+from typing import SupportsFloat, SupportsIndex
 
 from gi._gi import ObjectInfo, Repository, VFuncInfo
 from gi.repository import GLib, GObject
@@ -27,6 +27,12 @@ class _Raised(threading.local):
     n_runs = 0
     error = None
     message = ''
+    n_async = 0  # runs that are on, whose end somebody waits for
+    n_direct = 0  # calls of functions that have no GError
+    direct = None
+
+    def __init__(self):
+        self.waiting = []  # exceptions of these runs, with their messages
 
 
 _raised = _Raised()
@@ -41,6 +47,13 @@ def _is_interrupt(error):
 
 def _remember(error, message):
     """Keep ERROR for the call that ran the trainer, or show it where there is none."""
+    if _raised.n_runs == 0 and _raised.n_async > 0:
+        earlier = _waiting_for(message)
+        if not _is_interrupt(earlier):
+            if error.__cause__ is None and earlier is not error:
+                error.__cause__ = earlier
+            _raised.waiting.append((error, message))
+        return
     if _raised.n_runs == 0:
         if not isinstance(error, GLib.Error):
             traceback.print_exception(type(error), error, error.__traceback__)
@@ -50,6 +63,11 @@ def _remember(error, message):
     if error.__cause__ is None:
         error.__cause__ = _cause_of(message)
     _raised.error, _raised.message = error, message
+
+
+def _waiting_for(message):
+    """The exception of an asynchronous run that the GError with MESSAGE stands for."""
+    return next((error for error, text in reversed(_raised.waiting) if text in message), None)
 
 
 def _cause_of(message):
@@ -91,6 +109,69 @@ def guard(function, where, kind=object, promise='', nullable=True):
     return override
 
 
+# What C gets, and what a function gives, by the type of its result, where C can't be told of an error.
+_PLAIN = {
+    'utf8': ('', (str, type(None)), 'a string or None'),
+    'array': ([], (list, tuple, type(None)), 'a list or None'),
+    'gdouble': (0.0, SupportsFloat, 'a number'),
+    'gboolean': (False, object, ''),
+    'void': (None, object, ''),
+}
+_WHOLE = (0, SupportsIndex, 'a whole number')
+
+
+def guard_plain(function, where, tag):
+    """FUNCTION, whose exceptions and results of a wrong type end what goes on in C, though it has no GError to say so with."""
+    nothing, kind, promise = _PLAIN.get(tag, _WHOLE)
+
+    @functools.wraps(function)
+    def override(*args, **kwargs):
+        try:
+            result = function(*args, **kwargs)
+            if isinstance(result, kind):
+                return result
+            raise TypeError(f'{where} returns {promise}; this gave {_with_article(type(result).__name__)}')
+        except BaseException as error:
+            _report(where, error)
+        return nothing
+
+    return override
+
+
+def _report(where, error):
+    message = f'{where}: {"".join(traceback.format_exception_only(type(error), error)).strip()}'
+    message = message.encode('utf-8', 'replace').decode()
+    if _raised.n_direct == 0:
+        _remember(error, message)
+    elif _raised.direct is None:
+        _raised.direct = error
+    Lp.report_exception(message)
+
+
+def _raises(owner, name):
+    """Let the method NAME of OWNER, which has no GError, raise what its override raised."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapper(*args, **kwargs):
+        _raised.n_direct += 1
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            _raised.n_direct -= 1
+            error = _raised.direct if _raised.n_direct == 0 else None
+        if error is None:
+            return result
+        _raised.direct = None
+        try:
+            Lp.check_exceptions()
+        except GLib.Error:
+            pass
+        raise error
+
+    setattr(owner, name, wrapper)
+
+
 def _result(info):
     """The type that a virtual function returns, how to say so, and whether None gets as far as C, which judges it."""
     tag = info.get_return_type().get_tag_as_string()
@@ -124,8 +205,13 @@ def guard_overrides(cls):
         return
     for name, function in list(cls.__dict__.items()):
         info = _find(cls, name) if name.startswith('do_') and callable(function) else None
-        if info is not None and info.can_throw_gerror():
-            setattr(cls, name, guard(function, f'{cls.__name__}.{info.get_name()}', *_result(info)))
+        if info is None:
+            continue
+        where = f'{cls.__name__}.{info.get_name()}'
+        if info.can_throw_gerror():
+            setattr(cls, name, guard(function, where, *_result(info)))
+        else:
+            setattr(cls, name, guard_plain(function, where, info.get_return_type().get_tag_as_string()))
 
 
 def _guard_subclasses(root):
@@ -139,6 +225,9 @@ def _guard_subclasses(root):
 for _info in Repository.get_default().get_infos('Lp'):
     if isinstance(_info, ObjectInfo) and _info.get_parent().get_namespace() != 'Lp' and _info.get_vfuncs():
         _guard_subclasses(getattr(Lp, _info.get_name()))
+        for _vfunc in _info.get_vfuncs():
+            if not _vfunc.can_throw_gerror() and _vfunc.get_name() in getattr(Lp, _info.get_name()).__dict__:
+                _raises(getattr(Lp, _info.get_name()), _vfunc.get_name())
 
 
 def _interrupt(number, frame):
@@ -197,5 +286,34 @@ def runs(owner, name):
     setattr(owner, name, wrapper)
 
 
+def finishes(owner, name):
+    """The same for the asynchronous form of the method NAME: its finish raises what an override raised."""
+    start, finish = getattr(owner, f'{name}_async'), getattr(owner, f'{name}_finish')
+
+    @functools.wraps(start)
+    def starter(*args, **kwargs):
+        # without a callback nobody finishes it
+        _raised.n_async += any(callable(value) for value in (*args[1:], *kwargs.values()))
+        return start(*args, **kwargs)
+
+    @functools.wraps(finish)
+    def finisher(*args, **kwargs):
+        try:
+            return finish(*args, **kwargs)
+        except GLib.Error as failure:
+            raised = _waiting_for(failure.message)
+            if _is_interrupt(raised):
+                raise raised from None
+            raise failure from raised
+        finally:
+            _raised.n_async = max(0, _raised.n_async - 1)
+            if _raised.n_async == 0:
+                _raised.waiting.clear()
+
+    setattr(owner, f'{name}_async', starter)
+    setattr(owner, f'{name}_finish', finisher)
+
+
 for _name in ('fit', 'validate', 'test', 'predict'):
     runs(Trainer, _name)
+    finishes(Trainer, _name)
