@@ -1,5 +1,7 @@
 #include <lp/precision/lp-precision-plugin-private.h>
 
+#include <lp/core/lp-error.h>
+
 /* Lets a compute scope call back into the plugin; nothing below this layer knows a plugin. */
 
 #define LP_TYPE_PRECISION_QUANTIZER (lp_precision_quantizer_get_type ())
