@@ -4,6 +4,8 @@
 #include <lp/lp.h>
 #include <lp/core/lp-dtype-private.h>
 
+#include "lowbit-fixture.h"
+
 /* Conversions against an independent reference: values are scaled so that the last kept bit is 1 and rounded by
  * nearbyint, which rounds ties to even. */
 
@@ -86,6 +88,85 @@ test_all_patterns (void)
           g_assert_cmphex (_lp_bf16_from_f64 (b), ==, bits);
         }
     }
+}
+
+static LpTensor *
+new_bits (const guint32 *bits,
+          gint64         n)
+{
+  g_autoptr (GBytes) bytes = g_bytes_new (bits, (gsize) n * sizeof *bits);
+
+  return lp_tensor_new_from_bytes (bytes, &n, 1, lp_dtype_f32 (), NULL);
+}
+
+static void
+assert_digest (GBytes     *golden,
+               const char *name,
+               const char *what,
+               GBytes     *data)
+{
+  g_autofree char *section = g_strconcat (name, what, NULL);
+  g_autoptr (GBytes) expected = golden_lookup (golden, section);
+  g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
+  guint8 digest[32];
+  gsize n = sizeof digest;
+
+  g_checksum_update (sum, g_bytes_get_data (data, NULL), (gssize) g_bytes_get_size (data));
+  g_checksum_get_digest (sum, digest, &n);
+  g_assert_cmpmem (digest, n, g_bytes_get_data (expected, NULL), g_bytes_get_size (expected));
+}
+
+/* As ml_dtypes converts: all patterns to float32; and to 16 bits any bits, all patterns, and what lies half a step above them, one less
+ * and one more. NaN is left out. */
+static void
+check_golden (GBytes  *golden,
+              LpDType *dtype,
+              guint32  half)
+{
+  enum { N_ANY = 1 << 18, N_PATTERNS = 1 << 16 };
+  const guint32 distances[] = { 0, half - 1, half, half + 1 };
+  const gint64 n = N_PATTERNS;
+  const char *name = lp_dtype_get_name (dtype);
+  g_autofree guint16 *patterns = g_new (guint16, N_PATTERNS);
+  g_autofree guint32 *bits = g_new (guint32, N_ANY + G_N_ELEMENTS (distances) * N_PATTERNS);
+  g_autoptr (GBytes) stored = NULL, values = NULL, codes = NULL;
+  g_autoptr (LpTensor) small = NULL, wide = NULL, inputs = NULL, encoded = NULL;
+  guint32 *decoded, state = 12345;
+  gint64 at = 0;
+
+  for (guint32 i = 0; i < N_PATTERNS; i++)
+    patterns[i] = (guint16) i;
+  stored = g_bytes_new (patterns, N_PATTERNS * sizeof *patterns);
+  small = lp_tensor_new_from_bytes (stored, &n, 1, dtype, NULL);
+  wide = lp_tensor_to_dtype (small, lp_dtype_f32 (), NULL);
+  decoded = (guint32 *) (gsize) lp_tensor_get_address (wide);
+  for (; at < N_ANY; at++)
+    bits[at] = state = state * 1664525u + 1013904223u;
+  for (gsize d = 0; d < G_N_ELEMENTS (distances); d++)
+    for (guint32 i = 0; i < N_PATTERNS; i++)
+      bits[at++] = decoded[i] + distances[d];
+  for (gint64 i = 0; i < at; i++)
+    if ((bits[i] & 0x7FFFFFFF) > 0x7F800000)
+      bits[i] = 0;
+  for (guint32 i = 0; i < N_PATTERNS; i++)
+    if ((decoded[i] & 0x7FFFFFFF) > 0x7F800000)
+      decoded[i] = 0;
+
+  values = g_bytes_new (decoded, N_PATTERNS * sizeof *decoded);
+  assert_digest (golden, name, ".values", values);
+  inputs = new_bits (bits, at);
+  encoded = lp_tensor_to_dtype (inputs, dtype, NULL);
+  codes = lp_tensor_dup_bytes (encoded, NULL);
+  assert_digest (golden, name, ".codes", codes);
+}
+
+static void
+test_golden (void)
+{
+  g_autoptr (GBytes) golden = golden_read ("halves.golden");
+
+  check_golden (golden, lp_dtype_f16 (), 1 << 12);
+  check_golden (golden, lp_dtype_bf16 (), 1 << 15);
 }
 
 /* The middle between each pair of neighbours, and the nearest doubles and floats on both sides of it. */
@@ -216,6 +297,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/convert/all-patterns", test_all_patterns);
+  g_test_add_func ("/convert/golden", test_golden);
   g_test_add_func ("/convert/ties", test_ties);
   g_test_add_func ("/convert/random-bits", test_random_bits);
   g_test_add_func ("/convert/not-a-number", test_not_a_number);

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Makes floats.golden and blocks.golden: what the low-bit dtypes have to give; and packed.safetensors.
+"""Makes floats.golden, halves.golden and blocks.golden: what the small dtypes have to give; and packed.safetensors.
 
     make-golden.py FOLDER
 
-Needs numpy and ml_dtypes. The small floats are those of ml_dtypes; the formats with scales follow the published rules of
+Needs numpy and ml_dtypes. The small floats are those of ml_dtypes, of the 16-bit ones digests are kept; the formats with scales follow the published rules of
 OCP (MX 1.0), NVIDIA (NVFP4) and bitsandbytes, with elements rounded in exact arithmetic, and share no code with LP. The
 last file has two weights packed as bitsandbytes names their parts.
 A file is a list of sections: a name of 24 bytes, the length as 32 bits, the bytes. All numbers are little-endian."""
 
+import hashlib
 import json
 import struct
 import sys
@@ -263,6 +264,42 @@ def make_blocks(path):
     write(path, sections)
 
 
+# ---- floats of 16 bits ----
+
+HALVES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
+
+
+def half_inputs(dtype):
+    """Any bits, and the middles between all neighbours with what lies on both sides; without NaN. C makes the same ones."""
+    state = np.uint32(12345)
+    bits = np.empty(1 << 18, np.uint32)
+    for i in range(len(bits)):
+        state = np.uint32((int(state) * 1664525 + 1013904223) & 0xFFFFFFFF)
+        bits[i] = state
+    patterns = np.arange(1 << 16, dtype=np.uint16).view(dtype).astype(np.float32).view(np.uint32)
+    near = np.concatenate([patterns + d for d in half_distances(dtype)]).astype(np.uint32)
+    x = np.concatenate([bits, near]).view(np.float32).copy()
+    x[np.isnan(x)] = 0
+    return x
+
+
+def half_distances(dtype):
+    """In units of the last place of float32, from a value on: half of the spacing of normal values, and one less and more."""
+    half = 1 << (15 if dtype is ml_dtypes.bfloat16 else 12)
+    return [np.uint32(d & 0xFFFFFFFF) for d in (0, half - 1, half, half + 1)]
+
+
+def make_halves(path):
+    sections = []
+    for name, dtype in HALVES.items():
+        values = np.arange(1 << 16, dtype=np.uint16).view(dtype).astype(np.float32)
+        values[np.isnan(values)] = 0
+        with np.errstate(over="ignore"):
+            codes = half_inputs(dtype).astype(dtype).view(np.uint16)
+        sections += [(name + ".values", hashlib.sha256(values.tobytes()).digest()), (name + ".codes", hashlib.sha256(codes.tobytes()).digest())]
+    write(path, sections)
+
+
 # ---- a file of packed weights ----
 
 def packed(name, x, table, code, kind, double):
@@ -299,4 +336,5 @@ def make_packed(path):
 
 make_packed(sys.argv[1] + "/packed.safetensors")
 make_floats(sys.argv[1] + "/floats.golden")
+make_halves(sys.argv[1] + "/halves.golden")
 make_blocks(sys.argv[1] + "/blocks.golden")
