@@ -7,6 +7,14 @@
 
 #define lp_abs_f32 fabsf
 #define lp_abs_f64 fabs
+#define lp_round_f32 rintf
+#define lp_round_f64 rint
+#define lp_floor_f32 floorf
+#define lp_floor_f64 floor
+#define lp_ceil_f32 ceilf
+#define lp_ceil_f64 ceil
+#define lp_trunc_f32 truncf
+#define lp_trunc_f64 trunc
 #define lp_sqrt_f32 sqrtf
 #define lp_sqrt_f64 sqrt
 #define lp_pow_f32 powf
@@ -74,6 +82,8 @@ INT_MAP1 (map_scale, WRAP (a, *, p))
 INT_MAP1 (map_offset, WRAP (a, +, p))
 INT_MAP1 (map_clamp_max, MIN (a, p))
 INT_MAP1 (map_clamp_min, MAX (a, p))
+INT_MAP1 (map_sign, (a > 0) - (a < 0))
+INT_MAP1 (map_whole, a)
 INT_MAP1 (map_is_finite, 1)
 
 INT_MAP2 (binary_add, WRAP (a, +, b))
@@ -115,12 +125,16 @@ COPY (copy_i64, gint64)
     [LP_UNARY_RECIPROCAL] = prefix##_reciprocal_##t, [LP_UNARY_POW] = prefix##_pow_##t, \
     [LP_UNARY_SCALE] = prefix##_scale_##t, [LP_UNARY_OFFSET] = prefix##_offset_##t, \
     [LP_UNARY_CLAMP_MAX] = prefix##_clamp_max_##t, [LP_UNARY_CLAMP_MIN] = prefix##_clamp_min_##t, \
+    [LP_UNARY_SIGN] = prefix##_sign_##t, [LP_UNARY_ROUND] = prefix##_round_##t, [LP_UNARY_FLOOR] = prefix##_floor_##t, \
+    [LP_UNARY_CEIL] = prefix##_ceil_##t, [LP_UNARY_TRUNC] = prefix##_trunc_##t, \
     [LP_UNARY_IS_FINITE] = prefix##_is_finite_##t }
 
 #define UNARY_INT { \
     [LP_UNARY_NEG] = map_neg_i64, [LP_UNARY_ABS] = map_abs_i64, [LP_UNARY_SQUARE] = map_square_i64, \
     [LP_UNARY_RELU] = map_relu_i64, [LP_UNARY_SCALE] = map_scale_i64, [LP_UNARY_OFFSET] = map_offset_i64, \
     [LP_UNARY_CLAMP_MAX] = map_clamp_max_i64, [LP_UNARY_CLAMP_MIN] = map_clamp_min_i64, \
+    [LP_UNARY_SIGN] = map_sign_i64, [LP_UNARY_ROUND] = map_whole_i64, [LP_UNARY_FLOOR] = map_whole_i64, \
+    [LP_UNARY_CEIL] = map_whole_i64, [LP_UNARY_TRUNC] = map_whole_i64, \
     [LP_UNARY_IS_FINITE] = map_is_finite_i64 }
 
 #define BINARY(t) { \

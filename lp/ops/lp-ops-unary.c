@@ -11,7 +11,8 @@ _lp_unary_forward (LpOpCall  *call,
   g_autoptr (LpTensor) y = NULL;
   const LpKernelTable *kernels = _lp_tensor_get_kernels (x);
   gboolean any_number = op == LP_UNARY_NEG || op == LP_UNARY_ABS || op == LP_UNARY_CLAMP_MAX || op == LP_UNARY_CLAMP_MIN
-                        || op == LP_UNARY_IS_FINITE || op == LP_UNARY_SCALE || op == LP_UNARY_OFFSET || op == LP_UNARY_RELU;
+                        || op == LP_UNARY_IS_FINITE || op == LP_UNARY_SCALE || op == LP_UNARY_OFFSET || op == LP_UNARY_RELU
+                        || (op >= LP_UNARY_SIGN && op <= LP_UNARY_TRUNC);
 
   if (kernels->unary == NULL)
     return _lp_missing_kernel (call->op->name, x, error), NULL;
@@ -84,6 +85,86 @@ lp_tensor_abs (LpTensor  *self,
                GError   **error)
 {
   return run_unary (LP_OP_ABS, LP_UNARY_ABS, 0, self, error);
+}
+
+/**
+ * lp_tensor_sign:
+ * @self: a tensor of any shape (any numbers)
+ * @error: return location for an error
+ *
+ * Takes the sign: −1, 0 or 1; NaN stays NaN. The gradient is 0.
+ *
+ * Returns: (transfer full): a tensor of the same shape. Errors: %LP_ERROR_DTYPE
+ */
+LpTensor *
+lp_tensor_sign (LpTensor  *self,
+                GError   **error)
+{
+  return run_unary (LP_OP_SIGN, LP_UNARY_SIGN, 0, self, error);
+}
+
+/**
+ * lp_tensor_round:
+ * @self: a tensor of any shape (any numbers)
+ * @error: return location for an error
+ *
+ * Rounds to the nearest whole number: ties go to the even one. The gradient is 0.
+ *
+ * Returns: (transfer full): a tensor of the same shape. Errors: %LP_ERROR_DTYPE
+ */
+LpTensor *
+lp_tensor_round (LpTensor  *self,
+                 GError   **error)
+{
+  return run_unary (LP_OP_ROUND, LP_UNARY_ROUND, 0, self, error);
+}
+
+/**
+ * lp_tensor_floor:
+ * @self: a tensor of any shape (any numbers)
+ * @error: return location for an error
+ *
+ * Rounds down: the largest whole number that is not above. The gradient is 0.
+ *
+ * Returns: (transfer full): a tensor of the same shape. Errors: %LP_ERROR_DTYPE
+ */
+LpTensor *
+lp_tensor_floor (LpTensor  *self,
+                 GError   **error)
+{
+  return run_unary (LP_OP_FLOOR, LP_UNARY_FLOOR, 0, self, error);
+}
+
+/**
+ * lp_tensor_ceil:
+ * @self: a tensor of any shape (any numbers)
+ * @error: return location for an error
+ *
+ * Rounds up: the smallest whole number that is not below. The gradient is 0.
+ *
+ * Returns: (transfer full): a tensor of the same shape. Errors: %LP_ERROR_DTYPE
+ */
+LpTensor *
+lp_tensor_ceil (LpTensor  *self,
+                GError   **error)
+{
+  return run_unary (LP_OP_CEIL, LP_UNARY_CEIL, 0, self, error);
+}
+
+/**
+ * lp_tensor_trunc:
+ * @self: a tensor of any shape (any numbers)
+ * @error: return location for an error
+ *
+ * Rounds towards zero: what is before the point. The gradient is 0.
+ *
+ * Returns: (transfer full): a tensor of the same shape. Errors: %LP_ERROR_DTYPE
+ */
+LpTensor *
+lp_tensor_trunc (LpTensor  *self,
+                 GError   **error)
+{
+  return run_unary (LP_OP_TRUNC, LP_UNARY_TRUNC, 0, self, error);
 }
 
 /**

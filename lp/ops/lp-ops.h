@@ -32,6 +32,21 @@ LP_AVAILABLE_IN_ALL
 LpTensor *lp_tensor_abs (LpTensor *self,
                          GError **error);
 LP_AVAILABLE_IN_ALL
+LpTensor *lp_tensor_sign (LpTensor *self,
+                          GError **error);
+LP_AVAILABLE_IN_ALL
+LpTensor *lp_tensor_round (LpTensor *self,
+                           GError **error);
+LP_AVAILABLE_IN_ALL
+LpTensor *lp_tensor_floor (LpTensor *self,
+                           GError **error);
+LP_AVAILABLE_IN_ALL
+LpTensor *lp_tensor_ceil (LpTensor *self,
+                          GError **error);
+LP_AVAILABLE_IN_ALL
+LpTensor *lp_tensor_trunc (LpTensor *self,
+                           GError **error);
+LP_AVAILABLE_IN_ALL
 LpTensor *lp_tensor_square (LpTensor *self,
                             GError **error);
 LP_AVAILABLE_IN_ALL

@@ -37,6 +37,7 @@ typedef enum {
   LP_UNARY_OFFSET,     /* x + param */
   LP_UNARY_CLAMP_MAX,  /* min (x, param) */
   LP_UNARY_CLAMP_MIN,  /* max (x, param) */
+  LP_UNARY_SIGN, LP_UNARY_ROUND, LP_UNARY_FLOOR, LP_UNARY_CEIL, LP_UNARY_TRUNC,  /* ROUND: ties to even */
   LP_UNARY_IS_FINITE,  /* bool result */
   LP_N_UNARY
 } LpUnary;

@@ -491,6 +491,12 @@ const subclasses = {
             },
         })]);
     },
+    'rounding'() {
+        const values = Lp.tensor([-2.5, -0.5, 0.4, 1.5]);
+        assertEqual([values.round().toArray(), values.floor().toArray(), values.ceil().toArray(), values.trunc().toArray(),
+            values.sign().toArray()].map(row => row.map(value => value + 0)),
+        [[-2, 0, 0, 2], [-3, -1, 0, 1], [-2, 0, 1, 2], [-2, 0, 0, 1], [-1, -1, 1, 1]]);
+    },
     'plain-exceptions'() {
         const thrower = () => {
             throw new Error('of a plain one');

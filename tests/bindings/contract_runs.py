@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import math
 import os
 import tempfile
 
@@ -193,3 +194,21 @@ def adapters():
         fit(model).save_checkpoint(path)
         expect_error(Lp.Error.FORMAT, lambda: Lp.Trainer(max_steps=4, **QUIET).fit(Net(), a_loader(), None, path),
                      mentions=f'{path}: The state has no')
+
+
+def rounding():
+    """What a fake quantizer needs, with the gradient of a straight-through estimator written by hand."""
+    values = Lp.tensor([-2.5, -0.5, 0.4, 1.5, 2.5], requires_grad=True)
+    assert round(values).tolist() == [-2, 0, 0, 2, 2] and math.floor(values).tolist() == [-3, -1, 0, 1, 2]
+    assert math.ceil(values).tolist() == [-2, 0, 1, 2, 3] and math.trunc(values).tolist() == [-2, 0, 0, 1, 2]
+    assert values.sign().tolist() == [-1, -1, 1, 1, 1]
+    assert round(Lp.tensor([0.125, 0.375]), 1).tolist() == Lp.tensor([0.1, 0.4]).tolist()
+    assert Lp.tensor([3, -3], dtype='i64').round().tolist() == [3, -3]
+    values.round().sum(None, False).backward(None)
+    assert values.grad.tolist() == [0] * 5
+    quantized = values.scale(2).round().clamp(-4, 3).scale(0.5)
+    through = values + (quantized - values).detach()
+    assert through.tolist() == [-2, -0.5, 0.5, 1.5, 1.5]
+    values.set_grad(None)
+    through.sum(None, False).backward(None)
+    assert values.grad.tolist() == [1] * 5

@@ -28,7 +28,7 @@ index_of (const gint64 *values, gsize n, const gint64 *dims, gsize n_dims)
 #define RUN(name, expression) \
   static LpTensor *run_##name (LpTensor **x, GError **error) { return expression; }
 
-UNARY (neg) UNARY (abs) UNARY (square) UNARY (relu) UNARY (silu) UNARY (tanh) UNARY (sigmoid) UNARY (exp) UNARY (log)
+UNARY (sign) UNARY (round) UNARY (floor) UNARY (ceil) UNARY (trunc) UNARY (neg) UNARY (abs) UNARY (square) UNARY (relu) UNARY (silu) UNARY (tanh) UNARY (sigmoid) UNARY (exp) UNARY (log)
 UNARY (sqrt) UNARY (rsqrt) UNARY (reciprocal) UNARY (norm) UNARY (copy) UNARY (global_avg_pool2d)
 BINARY (add) BINARY (sub) BINARY (mul) BINARY (div) BINARY (maximum) BINARY (minimum) BINARY (matmul)
 
@@ -153,6 +153,7 @@ static const Case cases[] = {
   ONE (neg, -1, 1), ONE (abs, 0.1, 1), ONE (square, -1, 1), ONE (relu, 0.1, 1), ONE (silu, -2, 2), ONE (tanh, -1, 1),
   ONE (sigmoid, -2, 2), ONE (exp, -1, 1), ONE (log, 0.2, 2), ONE (sqrt, 0.2, 2), ONE (rsqrt, 0.2, 2), ONE (reciprocal, 0.5, 2),
   ONE (norm, -1, 1), ONE (copy, -1, 1), ONE (gelu_tanh, -2, 2), ONE (gelu_erf, -2, 2), ONE (pow, 0.2, 2), ONE (scale, -1, 1),
+  ONE (sign, 0.1, 1), ONE (round, 0.6, 1.4), ONE (floor, 0.1, 0.9), ONE (ceil, 0.1, 0.9), ONE (trunc, -0.9, 0.9),
   ONE (offset, -1, 1), ONE (clamp, -1, 1), ONE (softmax, -2, 2), ONE (softmax_first, -2, 2), ONE (log_softmax, -2, 2),
   ONE (sum_all, -1, 1), ONE (sum_axes, -1, 1), ONE (mean_axis, -1, 1), ONE (max_axis, -1, 1), ONE (min_all, -1, 1),
   ONE (cumsum, -1, 1), ONE (reshape, -1, 1), ONE (dropout, -1, 1), ONE (narrow, -1, 1), ONE (select, -1, 1), ONE (pad, -1, 1),

@@ -24,6 +24,11 @@ unary_reference (LpUnary op, double p, double x)
     case LP_UNARY_OFFSET: return x + p;
     case LP_UNARY_CLAMP_MAX: return MIN (x, p);
     case LP_UNARY_CLAMP_MIN: return MAX (x, p);
+    case LP_UNARY_SIGN: return x > 0 ? 1 : x < 0 ? -1 : x;
+    case LP_UNARY_ROUND: return nearbyint (x);
+    case LP_UNARY_FLOOR: return floor (x);
+    case LP_UNARY_CEIL: return ceil (x);
+    case LP_UNARY_TRUNC: return trunc (x);
     default: return isfinite (x);
     }
 }
@@ -120,7 +125,8 @@ test_unary_grad (void)
             const double slope = (unary_reference (op, 1.25, at + h) - unary_reference (op, 1.25, at - h)) / (2 * h);
 
             /* the references have a kink there */
-            if (fabs (at) < 2 * h || fabs (at - 1.25) < 2 * h)
+            if (fabs (at) < 2 * h || fabs (at - 1.25) < 2 * h ||
+                (op >= LP_UNARY_SIGN && op <= LP_UNARY_TRUNC && fabs (2 * at - nearbyint (2 * at)) < 4 * h))
               continue;
             assert_close (get (&dx, i), slope * get (&dy, i), (1e-6 + 2 * scalar_epsilon (s)) * (1 + fabs (slope)), "grad %d at %g", op, at);
           }
@@ -134,18 +140,19 @@ test_unary_grad (void)
 static void
 test_special_values (void)
 {
-  const gint64 dims[] = { 8 };
-  static const double values[] = { NAN, INFINITY, -INFINITY, 0, 1e-40, 200, -200, 88.5 };
+  const gint64 dims[] = { 13 };
+  static const double values[] = { NAN, INFINITY, -INFINITY, 0, 1e-40, 200, -200, 88.5, 2.5, -0.5, 0x1.fffffep-2, 8388609, -1.5 };
   LpArray x = array_new (LP_SCALAR_F32, 1, dims, NULL, 1), y = array_new (LP_SCALAR_F32, 1, dims, NULL, 1);
   static const int ops[] = { LP_UNARY_EXP, LP_UNARY_LOG, LP_UNARY_TANH, LP_UNARY_SIGMOID, LP_UNARY_RELU, LP_UNARY_SQRT, LP_UNARY_IS_FINITE,
-                             LP_UNARY_CLAMP_MAX, LP_UNARY_CLAMP_MIN };
+                             LP_UNARY_CLAMP_MAX, LP_UNARY_CLAMP_MIN, LP_UNARY_SIGN, LP_UNARY_ROUND, LP_UNARY_FLOOR, LP_UNARY_CEIL,
+                             LP_UNARY_TRUNC };
 
-  for (int i = 0; i < 8; i++)
+  for (int i = 0; i < 13; i++)
     set (&x, i, values[i]);
   for (gsize k = 0; k < G_N_ELEMENTS (ops); k++)
     {
       g_assert_true (KERNELS->unary (ops[k], 1, &x, &y, NULL));
-      for (int i = 0; i < 8; i++)
+      for (int i = 0; i < 13; i++)
         {
           const double v = get (&x, i);
           double expected = (double) (float) unary_reference (ops[k], 1, v);
