@@ -106,46 +106,53 @@ execute (const_dnnl_primitive_t primitive, const int *names, const Desc *descs, 
 
 /* Matrix products */
 
-/* A product cut along its longer side. */
+/* A product cut into tiles of [m, n], of which those at the ends may be smaller. */
 typedef struct
 {
-  gint64   extent, step;
-  gboolean cuts_n;
-} Cut;
+  gint64 m, n, rows, columns;
+} Tiles;
 
-typedef void (* PartFunc) (gconstpointer self, gint64 m0, gint64 m, gint64 n0, gint64 n);
+typedef void (* TileFunc) (gconstpointer self, gint64 m0, gint64 m, gint64 n0, gint64 n);
 
-static Cut
-cut (const LpCpuProduct *p, gint64 parts, gint64 unit)
+static gint64
+divide_up (gint64 extent, gint64 parts)
 {
-  Cut self = { .cuts_n = p->n >= p->m };
+  return (extent + parts - 1) / parts;
+}
 
-  self.extent = self.cuts_n ? p->n : p->m;
-  self.step = ((self.extent + parts - 1) / parts + unit - 1) / unit * unit;
+static Tiles
+cut (const LpCpuProduct *p, gint64 rows, gint64 columns, gint64 unit)
+{
+  Tiles self = { .m = p->m, .n = p->n };
+
+  if (rows > 1)
+    self.m = divide_up (divide_up (p->m, rows), unit) * unit;
+  if (columns > 1)
+    self.n = divide_up (divide_up (p->n, columns), unit) * unit;
+  self.rows = divide_up (p->m, self.m);
+  self.columns = divide_up (p->n, self.n);
   return self;
 }
 
 static void
-run_part (const Cut *self, const LpCpuProduct *p, gint64 start, PartFunc run, gconstpointer data)
+run_tile (const Tiles *self, const LpCpuProduct *p, gint64 i, TileFunc run, gconstpointer data)
 {
-  const gint64 length = MIN (self->step, self->extent - start);
+  const gint64 m0 = i / self->columns * self->m, n0 = i % self->columns * self->n;
 
-  if (self->cuts_n)
-    run (data, 0, p->m, start, length);
-  else
-    run (data, start, length, 0, p->n);
+  run (data, m0, MIN (self->m, p->m - m0), n0, MIN (self->n, p->n - n0));
 }
 
 static void
-run_parts (const Cut *self, const LpCpuProduct *p, PartFunc run, gconstpointer data)
+run_tiles (const Tiles *self, const LpCpuProduct *p, TileFunc run, gconstpointer data)
 {
+  const gint64 n_tiles = self->rows * self->columns;
   const int before = omp_get_max_threads ();
 
-  if (self->step >= self->extent || omp_in_parallel ())
+  if (n_tiles == 1 || omp_in_parallel ())
     {
       omp_set_num_threads (1);
-      for (gint64 i = 0; i < self->extent; i += self->step)
-        run_part (self, p, i, run, data);
+      for (gint64 i = 0; i < n_tiles; i++)
+        run_tile (self, p, i, run, data);
       omp_set_num_threads (before);
       return;
     }
@@ -153,8 +160,8 @@ run_parts (const Cut *self, const LpCpuProduct *p, PartFunc run, gconstpointer d
   {
     omp_set_num_threads (1);
 #pragma omp for schedule(static)
-    for (gint64 i = 0; i < self->extent; i += self->step)
-      run_part (self, p, i, run, data);
+    for (gint64 i = 0; i < n_tiles; i++)
+      run_tile (self, p, i, run, data);
   }
 }
 
@@ -207,7 +214,8 @@ static gboolean
 f32_gemm (const LpCpuProduct *p)
 {
   const gint64 work = p->m * p->n * p->k;
-  const Cut parts = cut (p, CLAMP (MAX (work / PART_WORK, p->m * p->n / PART_OUTPUT), 1, MAX_PARTS), 48);
+  const gint64 n_parts = CLAMP (MAX (work / PART_WORK, p->m * p->n / PART_OUTPUT), 1, MAX_PARTS);
+  const Tiles tiles = p->n >= p->m ? cut (p, 1, n_parts, 48) : cut (p, n_parts, 1, 48);
   Sgemm self = { .product = p };
 
   if (p->compute != LP_COMPUTE_F32 || p->d_scalar != LP_SCALAR_F32)
@@ -218,7 +226,7 @@ f32_gemm (const LpCpuProduct *p)
     return FALSE;
   self.lda = MAX (1, self.ta == 'N' ? p->a.row_stride : p->a.k_stride);
   self.ldb = MAX (1, self.tb == 'N' ? p->b.k_stride : p->b.row_stride);
-  run_parts (&parts, p, run_sgemm, &self);
+  run_tiles (&tiles, p, run_sgemm, &self);
   return TRUE;
 }
 
@@ -267,13 +275,13 @@ make_matmul (gconstpointer data)
   return self;
 }
 
-/* A product of bf16 operands. D is written by the primitive, or, where more is to be done to it than the primitive does,
- * part by part from float32. */
+/* A product of bf16 operands. D is written by the primitive, or, where more is to be done to it than the primitive does, tile by tile
+ * from float32. */
 typedef struct
 {
   const LpCpuProduct *product;
   gboolean            buffered;
-  const Matmul       *whole, *last;
+  const Matmul       *tiles[2][2];  /* of the usual size, and at the ends */
 } Bf16Gemm;
 
 static const Matmul *
@@ -315,7 +323,7 @@ run_bf16 (gconstpointer data, gint64 m0, gint64 m, gint64 n0, gint64 n)
 {
   const Bf16Gemm *self = data;
   const LpCpuProduct *p = self->product;
-  const Matmul *matmul = self->whole->key.m == m && self->whole->key.n == n ? self->whole : self->last;
+  const Matmul *matmul = self->tiles[m != self->tiles[0][0]->key.m][n != self->tiles[0][0]->key.n];
   const guint8 *a = p->a.data + m0 * p->a.row_stride * (gint64) sizeof (guint16);
   const guint8 *b = p->b.data + n0 * p->b.row_stride * (gint64) sizeof (guint16);
   guint8 *d = self->buffered ? _lp_cpu_scratch (LP_SCRATCH_TILE, (gsize) (m * n) * sizeof (float))
@@ -331,18 +339,38 @@ run_bf16 (gconstpointer data, gint64 m0, gint64 m, gint64 n0, gint64 n)
     _lp_cpu_product_finish (p, m0, m, n0, n);
 }
 
-/* Parts must be few enough for packing them to pay, and many enough for all threads. */
-static gint64
-count_bf16_parts (gint64 work)
+/* Rows and columns of a tile below which packing its operands costs more than it gives. */
+#define MIN_TILE_ROWS 512
+#define MIN_TILE_COLUMNS 128
+#define TILE_UNIT 64
+
+/* The library packs the second operand for each tile, and the first one, too, where it is transposed: then tiles are square. Tiles must
+ * be few enough for packing to pay, and many enough for all threads. */
+static Tiles
+cut_bf16 (const LpCpuProduct *p)
 {
-  return CLAMP (MAX (MIN (work >> 22, 8), work >> 27), 1, MAX_PARTS);
+  const gint64 work = p->m * p->n * p->k, most = CLAMP (MAX (MIN (work >> 22, 8), work >> 27), 1, MAX_PARTS);
+  gint64 columns, rows;
+
+  if (p->a.k_stride == 1)
+    {
+      columns = CLAMP (p->n / MIN_TILE_COLUMNS, 1, most);
+      return cut (p, CLAMP (p->m / MIN_TILE_ROWS, 1, most / columns), columns, TILE_UNIT);
+    }
+  columns = divide_up (p->n, MIN_TILE_ROWS);
+  rows = divide_up (p->m, MIN_TILE_ROWS);
+  while (rows * columns > most)
+    *(columns > rows ? &columns : &rows) -= 1;
+  while (rows * columns < MIN (most, 8))
+    *(p->n * rows > p->m * columns ? &columns : &rows) += 1;
+  return cut (p, rows, columns, TILE_UNIT);
 }
 
 static gboolean
 bf16_gemm (const LpCpuProduct *p)
 {
-  const Cut parts = cut (p, count_bf16_parts (p->m * p->n * p->k), 64);
-  const gint64 rest = parts.extent - (parts.extent - 1) / parts.step * parts.step;
+  const Tiles tiles = cut_bf16 (p);
+  const gint64 last_m = p->m - (tiles.rows - 1) * tiles.m, last_n = p->n - (tiles.columns - 1) * tiles.n;
   const gboolean has_epilogue = p->bias != NULL || p->activation != LP_ACTIVATION_NONE;
   Bf16Gemm self = { .product = p };
 
@@ -350,12 +378,13 @@ bf16_gemm (const LpCpuProduct *p)
     return FALSE;
   self.buffered = p->alpha != 1 || (p->beta != 0 && p->beta != 1)
                   || (p->d_scalar != LP_SCALAR_F32 && (p->d_scalar != LP_SCALAR_BF16 || has_epilogue || p->beta != 0));
-
-  self.whole = look_up_matmul (&self, parts.cuts_n ? p->m : MIN (parts.step, p->m), parts.cuts_n ? MIN (parts.step, p->n) : p->n);
-  self.last = look_up_matmul (&self, parts.cuts_n ? p->m : rest, parts.cuts_n ? rest : p->n);
-  if (self.whole == NULL || self.last == NULL)
-    return FALSE;
-  run_parts (&parts, p, run_bf16, &self);
+  for (int i = 0; i < 4; i++)
+    {
+      self.tiles[i / 2][i % 2] = look_up_matmul (&self, i / 2 == 0 ? tiles.m : last_m, i % 2 == 0 ? tiles.n : last_n);
+      if (self.tiles[i / 2][i % 2] == NULL)
+        return FALSE;
+    }
+  run_tiles (&tiles, p, run_bf16, &self);
   return TRUE;
 }
 
