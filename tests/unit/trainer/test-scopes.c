@@ -1,6 +1,7 @@
 /* Grad mode, compute scope, default dtype and generator of the thread are after a run what they were before it: when it returns, when
  * any of its hooks fails, when it is cancelled at any of them; with scopes of the caller around it and without. */
 
+#include "thread-state.h"
 #include "trainer-fixture.h"
 
 typedef enum
@@ -32,36 +33,8 @@ hook (GError **error)
   return FALSE;
 }
 
-/* What the thread has. */
-typedef struct
-{
-  gboolean        grad_enabled;
-  LpDType        *dtype;
-  LpComputeScope *scope;       /* compared, never used */
-  LpGenerator    *generator;   /* compared, never used */
-} State;
-
-static State
-get_state (void)
-{
-  g_autoptr (LpComputeScope) scope = lp_compute_scope_dup_current ();
-
-  return (State) { lp_grad_mode_is_enabled (), lp_default_dtype_get (), scope, lp_generator_get_default () };
-}
-
-static void
-assert_state (const State *expected)
-{
-  State actual = get_state ();
-
-  g_assert_cmpint (actual.grad_enabled, ==, expected->grad_enabled);
-  g_assert_true (actual.dtype == expected->dtype);
-  g_assert_true (actual.scope == expected->scope);
-  g_assert_true (actual.generator == expected->generator);
-}
-
 /* What the caller of the run has. */
-static const State *around;
+static const ThreadState *around;
 
 /* A callback whose every hook is one. */
 
@@ -116,7 +89,7 @@ static void
 exception_hook (LpCallback *callback, LpTrainer *trainer, LpModel *model, const char *message, GError **error)
 {
   /* before detach, which would put it right */
-  assert_state (around);
+  thread_state_assert (around);
   hook (error);
 }
 
@@ -352,14 +325,14 @@ static gboolean
 fit_async (LpTrainer *trainer, LpModel *model, LpDataLoader *train, LpDataLoader *val, GError **error)
 {
   g_autoptr (GAsyncResult) result = NULL;
-  State state = get_state ();
+  ThreadState state = thread_state_get ();
 
   lp_trainer_fit_async (trainer, model, train, val, NULL, cancellable, take_result, &result);
-  assert_state (&state);
+  thread_state_assert (&state);
   while (result == NULL)
     {
       g_main_context_iteration (NULL, TRUE);
-      assert_state (&state);
+      thread_state_assert (&state);
     }
 
   return lp_trainer_fit_finish (trainer, result, error);
@@ -399,7 +372,7 @@ run_with_fault (EntryPoint entry,
                 guint      at)
 {
   g_autoptr (GError) error = NULL;
-  State state = get_state ();
+  ThreadState state = thread_state_get ();
   gboolean ok;
 
   fault = kind;
@@ -415,7 +388,7 @@ run_with_fault (EntryPoint entry,
     g_assert_error (error, LP_ERROR, LP_ERROR_STATE);
   if (kind == FAULT_CANCEL && !ok)
     g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-  assert_state (&state);
+  thread_state_assert (&state);
 }
 
 static void
@@ -440,7 +413,7 @@ test_scopes (gconstpointer data)
   g_autoptr (LpCastPolicy) policy = lp_cast_policy_new (lp_dtype_bf16 ());
   g_autoptr (LpComputeScope) scope = lp_compute_scope_new (policy, NULL);
   g_autoptr (LpGenerator) generator = lp_generator_new (5, 0);
-  State state = get_state ();
+  ThreadState state = thread_state_get ();
 
   run_with_all_faults (entry);
 
@@ -453,7 +426,7 @@ test_scopes (gconstpointer data)
   lp_compute_scope_pop ();
   lp_default_dtype_pop ();
   lp_grad_mode_pop ();
-  assert_state (&state);
+  thread_state_assert (&state);
 }
 
 int

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "thread-state.h"
 #include "trainer-fixture.h"
 
 typedef enum
@@ -110,33 +111,6 @@ start_class_init (gpointer class, gpointer data)
 
 typedef struct
 {
-  gboolean        grad_enabled;
-  LpDType        *dtype;
-  LpComputeScope *scope;       /* compared, never used */
-  LpGenerator    *generator;   /* compared, never used */
-} State;
-
-static State
-get_state (void)
-{
-  g_autoptr (LpComputeScope) scope = lp_compute_scope_dup_current ();
-
-  return (State) { lp_grad_mode_is_enabled (), lp_default_dtype_get (), scope, lp_generator_get_default () };
-}
-
-static void
-assert_state (State expected)
-{
-  State actual = get_state ();
-
-  g_assert_cmpint (actual.grad_enabled, ==, expected.grad_enabled);
-  g_assert_true (actual.dtype == expected.dtype);
-  g_assert_true (actual.scope == expected.scope);
-  g_assert_true (actual.generator == expected.generator);
-}
-
-typedef struct
-{
   const char     *name;
   GClassInitFunc  init;
   gboolean        validates;
@@ -152,7 +126,7 @@ try_run (const Place *place,
   g_autoptr (GError) error = NULL;
   g_autoptr (GVariant) results = NULL;
   g_autoptr (LpPrecisionPlugin) owned = lp_trainer_dup_precision_plugin (trainer);
-  State state = get_state ();
+  ThreadState state = thread_state_get ();
 
   plugin = owned;
   if (place->validates)
@@ -163,7 +137,7 @@ try_run (const Place *place,
   g_assert_error (error, LP_ERROR, LP_ERROR_STATE);
   if (misdeed <= PUSH_PLUGIN && (misdeed != POP_PLUGIN))
     g_assert_nonnull (strstr (error->message, place->name));
-  assert_state (state);
+  thread_state_assert (&state);
 
   /* and the plugin and its trainer can be used again */
   misdeed = N_MISDEEDS;
@@ -172,7 +146,7 @@ try_run (const Place *place,
   g_clear_error (&error);
   g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), loader, NULL, NULL, NULL, &error));
   g_assert_no_error (error);
-  assert_state (state);
+  thread_state_assert (&state);
 }
 
 /* With stacks of the caller's to damage. */
@@ -208,14 +182,14 @@ test_run (void)
   g_autoptr (TestNet) net = test_net_new_subclass ("StartNet", start_class_init, 1);
   g_autoptr (LpDataLoader) loader = test_loader_new (8, 4, FALSE);
   g_autoptr (GError) error = NULL;
-  State state = get_state ();
+  ThreadState state = thread_state_get ();
 
   misdeed = PUSH_GRAD_MODE;
   g_test_expect_message ("Lp", G_LOG_LEVEL_WARNING, "*LpTrainer.hooks left a grad mode on this thread*");
   g_assert_true (lp_trainer_fit (trainer, LP_MODEL (net), loader, NULL, NULL, NULL, &error));
   g_assert_no_error (error);
   g_test_assert_expected_messages ();
-  assert_state (state);
+  thread_state_assert (&state);
 }
 
 /* begin_init that pushes, end_init that forgets. */
@@ -255,7 +229,7 @@ test_init (void)
   for (gsize i = 0; i < G_N_ELEMENTS (kinds); i++)
     {
       g_autoptr (LpPrecisionPlugin) sloppy = g_initable_new (SLOPPY_TYPE_PLUGIN, NULL, NULL, "precision", "bf16-true", NULL);
-      State state = get_state ();
+      ThreadState state = thread_state_get ();
       g_autoptr (GError) error = NULL;
 
       misdeed = kinds[i];
@@ -263,7 +237,7 @@ test_init (void)
       g_assert_false (lp_precision_plugin_end_init (sloppy, &error));
       g_assert_error (error, LP_ERROR, LP_ERROR_STATE);
       g_assert_nonnull (strstr (error->message, "SloppyPlugin"));
-      assert_state (state);
+      thread_state_assert (&state);
     }
 }
 
@@ -299,21 +273,21 @@ test_fabric (void)
       g_autoptr (LpPrecisionPlugin) owned = lp_fabric_dup_precision_plugin (fabric);
       int code = kind >= PUSH_GRAD_MODE && kind <= PUSH_PLUGIN ? LP_ERROR_ARGUMENT : LP_ERROR_STATE;
       g_autoptr (GError) error = NULL;
-      State state = get_state ();
+      ThreadState state = thread_state_get ();
 
       g_assert_true (lp_fabric_setup_module (fabric, LP_MODULE (net), NULL));
       plugin = owned;
       misdeed = kind;
       g_assert_null (lp_fabric_forward (fabric, LP_MODULE (net), input, &error));
       g_assert_error (error, LP_ERROR, code);
-      assert_state (state);
+      thread_state_assert (&state);
       g_clear_error (&error);
       g_assert_false (lp_fabric_leave_autocast (fabric, &error));
       g_assert_error (error, LP_ERROR, LP_ERROR_STATE);
       g_clear_error (&error);
       g_assert_true (lp_fabric_begin_autocast (fabric, &error));
       g_assert_true (lp_fabric_leave_autocast (fabric, &error));
-      assert_state (state);
+      thread_state_assert (&state);
       g_assert_true (lp_fabric_close (fabric, &error));
     }
 }
@@ -324,7 +298,7 @@ test_by_hand (void)
 {
   g_autoptr (LpPrecisionPlugin) mixed = lp_mixed_precision_plugin_new ("bf16-mixed", NULL, NULL);
   g_autoptr (GError) error = NULL;
-  State state = get_state ();
+  ThreadState state = thread_state_get ();
 
   g_assert_false (lp_precision_plugin_leave_scope (mixed, &error));
   g_assert_error (error, LP_ERROR, LP_ERROR_STATE);
@@ -333,7 +307,7 @@ test_by_hand (void)
   g_assert_true (lp_compute_scope_leave (&error));
   g_assert_false (lp_precision_plugin_leave_scope (mixed, &error));
   g_assert_error (error, LP_ERROR, LP_ERROR_STATE);
-  assert_state (state);
+  thread_state_assert (&state);
 }
 
 int
