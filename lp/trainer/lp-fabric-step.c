@@ -214,7 +214,8 @@ check_norm (LpOptimizer  *optimizer,
  * @algorithm: how
  * @error: return location for an error
  *
- * Clips gradients, after giving them their true values.
+ * Clips gradients, after giving them their true values. By norm it may be the step that multiplies them: `.grad` then reads as before, as
+ * [method@Optimizer.clip_gradients] says.
  *
  * Returns: whether it could. Errors: %LP_ERROR_STATE for an optimizer that was not set up, %LP_ERROR_ARGUMENT, and the
  *   precision's; %LP_ERROR_NOT_FINITE when the norm is not finite and the precision will not skip the step
