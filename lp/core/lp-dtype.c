@@ -32,6 +32,9 @@ static GParamSpec *properties[N_PROPS];
 
 #define UNNAMED "unnamed"
 
+/* What fills up short blocks counted: neither bits nor float32 values of so many overflow, nor an encoding with its scales. */
+#define MAX_ENCODED_ELEMENTS (G_MAXINT64 / 64)
+
 const guint8 _lp_scalar_sizes[LP_N_SCALARS] = { 0, 8, 4, 2, 2, 8, 4, 2, 1, 1, 1 };
 
 static const char *const scalar_names[LP_N_SCALARS] = {
@@ -75,6 +78,40 @@ lp_dtype_real_decode (LpDType  *self,
     return _lp_dtype_codec_decode (self, data, shape, axis, first_block, n_blocks, error);
   not_implemented (self, "decode", error);
   return NULL;
+}
+
+/* Whether what is computed from @shape can't overflow. */
+static gboolean
+can_be_encoded (LpDType *self,
+                LpShape *shape)
+{
+  LpDTypePrivate *priv = PRIV (self);
+  const gint64 n = lp_shape_get_n_elements (shape), block = priv->block_size;
+  gint64 row = lp_shape_get_n_dims (shape) > 0 ? lp_shape_get_dim (shape, -1) : 1, padded;
+
+  if (n == 0)
+    return TRUE;
+  if (n > MAX_ENCODED_ELEMENTS)
+    return FALSE;
+  if (priv->flat)
+    row = n;
+
+  return !__builtin_mul_overflow (n / row * ((row + block - 1) / block), block, &padded) && padded <= MAX_ENCODED_ELEMENTS;
+}
+
+static gboolean
+check_shape (LpDType  *self,
+             LpShape  *shape,
+             GError  **error)
+{
+  g_autofree char *text = NULL;
+
+  if (can_be_encoded (self, shape))
+    return TRUE;
+
+  text = lp_shape_to_string (shape);
+  g_set_error (error, LP_ERROR, LP_ERROR_SHAPE, "A tensor in %s can't have the extents %s: they are too many", PRIV (self)->name, text);
+  return FALSE;
 }
 
 /* Whole blocks: of every row along the last axis, or of all if the dtype is flat. */
@@ -511,7 +548,7 @@ lp_dtype_encode (LpDType  *self,
 
   g_return_val_if_fail (LP_IS_DTYPE (self), NULL);
 
-  if (!check_axis (self, shape, axis, error))
+  if (!check_axis (self, shape, axis, error) || !check_shape (self, shape, error))
     return NULL;
   expected = 4 * lp_shape_get_n_elements (shape);
   if ((gint64) g_bytes_get_size (values) != expected)
@@ -563,7 +600,7 @@ lp_dtype_decode (LpDType  *self,
 
   g_return_val_if_fail (LP_IS_DTYPE (self), NULL);
 
-  if (!check_axis (self, shape, axis, error))
+  if (!check_axis (self, shape, axis, error) || !check_shape (self, shape, error))
     return NULL;
 
   priv = PRIV (self);
@@ -600,15 +637,21 @@ lp_dtype_decode (LpDType  *self,
  *
  * Gets the bytes that a tensor of @shape takes.
  *
- * Returns: the bytes
+ * Returns: the bytes, or -1 if @shape has so many elements that they can't be counted, or the subclass gives a number that can't be
  */
 gint64
 lp_dtype_get_encoded_size (LpDType *self,
                            LpShape *shape)
 {
+  gint64 size;
+
   g_return_val_if_fail (LP_IS_DTYPE (self), 0);
 
-  return MAX (0, LP_DTYPE_GET_CLASS (self)->get_encoded_size (self, shape));
+  if (!can_be_encoded (self, shape))
+    return -1;
+  size = LP_DTYPE_GET_CLASS (self)->get_encoded_size (self, shape);
+
+  return size >= 0 && size <= G_MAXINT64 / 2 ? size : -1;
 }
 
 #define DEFINE_GETTER(name, SCALAR) \

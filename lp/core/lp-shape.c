@@ -126,17 +126,22 @@ lp_shape_dup_dims (const LpShape *self,
  *
  * Gets the product of the extents: 1 for a scalar.
  *
- * Returns: the number of elements
+ * Returns: the number of elements, or %G_MAXINT64 if there are more
  */
 gint64
 lp_shape_get_n_elements (const LpShape *self)
 {
   gint64 n = 1;
+  gboolean too_many = FALSE;
 
   for (guint i = 0; i < self->n_dims; i++)
-    n *= self->dims[i];
+    {
+      if (self->dims[i] == 0)
+        return 0;
+      too_many |= __builtin_mul_overflow (n, self->dims[i], &n);
+    }
 
-  return n;
+  return too_many ? G_MAXINT64 : n;
 }
 
 /**

@@ -63,7 +63,7 @@ encoded_open (const LpArray *x)
   _lp_dtype_get_rows (x->stored, &self.rows, &self.row);
   self.n = self.rows * self.row;
   if (self.codec == NULL)
-    self.bytes = g_bytes_new_static (x->data, (gsize) lp_dtype_get_encoded_size (x->dtype, x->stored));
+    self.bytes = g_bytes_new_static (x->data, x->stored_size);
   return self;
 }
 
@@ -369,6 +369,12 @@ encode_foreign (const Encoded *self, const float *values, GError **error)
 
   if (encoded == NULL)
     return FALSE;
+  if (g_bytes_get_size (encoded) != g_bytes_get_size (self->bytes))
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_SUBCLASS, "%s.encode returned %" G_GSIZE_FORMAT " bytes, and the tensor was made with %"
+                   G_GSIZE_FORMAT, G_OBJECT_TYPE_NAME (self->dtype), g_bytes_get_size (encoded), g_bytes_get_size (self->bytes));
+      return FALSE;
+    }
   memcpy (self->data, g_bytes_get_data (encoded, NULL), g_bytes_get_size (encoded));
   return TRUE;
 }
@@ -438,9 +444,9 @@ _lp_cpu_copy_encoded (const LpArray *x, const LpArray *y, GError **error)
   if (x->scalar != LP_SCALAR_ENCODED)
     return encode_into (x, y, error);
   if (x->dtype == y->dtype && is_whole (x) && is_whole (y) && _lp_array_get_factor (x) == _lp_array_get_factor (y)
-      && lp_dtype_get_encoded_size (x->dtype, x->stored) == lp_dtype_get_encoded_size (y->dtype, y->stored))
+      && x->stored_size == y->stored_size)
     {
-      memmove (y->data, x->data, (gsize) lp_dtype_get_encoded_size (x->dtype, x->stored));
+      memmove (y->data, x->data, x->stored_size);
       return TRUE;
     }
 

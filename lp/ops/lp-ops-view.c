@@ -7,10 +7,13 @@ same_elements (const LpArray *array,
                const gint64  *dims,
                int            n_dims)
 {
-  gint64 n = 1;
+  gint64 n;
 
+  if (!_lp_dims_multiply (dims, n_dims, &n))
+    return FALSE;
   for (int i = 0; i < n_dims; i++)
-    n *= dims[i];
+    if (dims[i] == 0)
+      n = 0;
 
   return n == _lp_array_get_n_elements (array);
 }
@@ -34,7 +37,8 @@ keeps_blocks (const LpArray *x,
   before = lp_shape_new (x->dims, x->n_dims);
   after = lp_shape_new (dims, n_dims);
 
-  return lp_dtype_get_encoded_size (x->dtype, before) == lp_dtype_get_encoded_size (x->dtype, after);
+  return lp_dtype_get_encoded_size (x->dtype, before) == lp_dtype_get_encoded_size (x->dtype, after)
+         && lp_dtype_get_encoded_size (x->dtype, after) >= 0;
 }
 
 static LpTensor *
@@ -151,7 +155,7 @@ _lp_expand_forward (LpOpCall  *call,
 {
   LpTensor *x = call->inputs[0];
   int n_dims = call->args.ints[0], shift = n_dims - x->array.n_dims;
-  gint64 dims[LP_MAX_DIMS];
+  gint64 dims[LP_MAX_DIMS], n;
   LpArray array;
 
   if (!_lp_check_native ("expand", x, error))
@@ -169,6 +173,12 @@ _lp_expand_forward (LpOpCall  *call,
   if (shift < 0)
     {
       _lp_shape_error (error, "expand", "the result has fewer dimensions", x, NULL);
+      return NULL;
+    }
+
+  if (!_lp_dims_multiply (dims, n_dims, &n))
+    {
+      _lp_shape_error (error, "expand", "the result has too many elements", x, NULL);
       return NULL;
     }
 
@@ -325,7 +335,7 @@ lp_tensor_reshape (LpTensor      *self,
           return NULL;
         }
       else
-        known *= dims[i];
+        known = (gint64) ((guint64) known * (guint64) dims[i]);   /* may wrap: the product of all is checked later */
     }
   if (open >= 0)
     args.ints[1 + open] = known > 0 && n % known == 0 ? n / known : 0;

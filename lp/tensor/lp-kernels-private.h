@@ -18,6 +18,7 @@ typedef struct
   gint64   dims[LP_MAX_DIMS];
   gint64   strides[LP_MAX_DIMS];
   LpShape *stored;     /* borrowed from the storage */
+  gsize    stored_size; /* the bytes there: a dtype of others may give another size every time */
   gint64   offset;
   double   factor;     /* that decoded values are multiplied by; 0 is none */
 } LpArray;

@@ -14,7 +14,7 @@ _lp_storage_new (LpDevice  *device,
   self = g_new0 (LpStorage, 1);
   g_atomic_ref_count_init (&self->ref_count);
   self->data = data;
-  self->size = MAX (size, 1);
+  self->size = size;
   self->device = g_object_ref (device);
 
   return self;
@@ -63,7 +63,7 @@ _lp_storage_unref (LpStorage *self)
   if (self->release != NULL)
     self->release (self->owner);
   else
-    _lp_device_release (self->device, self->data, self->size);
+    _lp_device_release (self->device, self->data, MAX (self->size, 1));
   g_clear_pointer (&self->encoded, lp_shape_unref);
   g_object_unref (self->device);
   g_free (self);

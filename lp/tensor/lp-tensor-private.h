@@ -74,6 +74,8 @@ gboolean  _lp_array_is_contiguous      (const LpArray *self);
 /* Whether it is all of an encoded tensor. */
 gboolean  _lp_array_is_whole           (const LpArray *self);
 gint64    _lp_array_get_n_elements     (const LpArray *self);
+/* The product of extents, 0 taken for 1 as strides do; FALSE if one is negative or they overflow. */
+gboolean  _lp_dims_multiply            (const gint64 *dims, int n_dims, gint64 *n);
 /* -1 counts from the end; sets LP_ERROR_SHAPE and returns -1 when out of range. */
 int       _lp_axis_resolve             (int axis, int n_dims, GError **error);
 

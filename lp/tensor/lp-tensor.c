@@ -119,6 +119,7 @@ _lp_tensor_new_view (LpStorage     *storage,
       if (storage->encoded == NULL)
         storage->encoded = lp_shape_new (array->dims, array->n_dims);
       self->array.stored = storage->encoded;
+      self->array.stored_size = storage->size;
     }
 
   return self;
@@ -136,31 +137,42 @@ set_row_major (LpArray *array)
     }
 }
 
+gboolean
+_lp_dims_multiply (const gint64 *dims,
+                   int           n_dims,
+                   gint64       *n)
+{
+  *n = 1;
+  for (int i = 0; i < n_dims; i++)
+    if (dims[i] < 0 || __builtin_mul_overflow (*n, MAX (dims[i], 1), n))
+      return FALSE;
+
+  return TRUE;
+}
+
 static gboolean
 get_array_size (const LpArray  *array,
                 gsize          *size,
                 GError        **error)
 {
-  gint64 n = 1, bytes;
+  gint64 n, bytes;
+  gboolean known = _lp_dims_multiply (array->dims, array->n_dims, &n);
 
-  for (int i = 0; i < array->n_dims; i++)
-    if (array->dims[i] < 0 || __builtin_mul_overflow (n, MAX (array->dims[i], 1), &n))
-      goto bad;
-
-  if (array->scalar == LP_SCALAR_ENCODED)
+  if (known && array->scalar == LP_SCALAR_ENCODED)
     {
       g_autoptr (LpShape) shape = lp_shape_new (array->dims, array->n_dims);
 
-      *size = lp_dtype_get_encoded_size (array->dtype, shape);
+      bytes = lp_dtype_get_encoded_size (array->dtype, shape);
+      known = bytes >= 0;
+    }
+  else if (known)
+    known = !__builtin_mul_overflow (n, (gint64) _lp_scalar_sizes[array->scalar], &bytes) && bytes <= G_MAXINT64 / 2;
+  if (known)
+    {
+      *size = _lp_array_get_n_elements (array) > 0 ? (gsize) bytes : 0;
       return TRUE;
     }
-  if (__builtin_mul_overflow (n, (gint64) _lp_scalar_sizes[array->scalar], &bytes) || bytes > G_MAXINT64 / 2)
-    goto bad;
 
-  *size = _lp_array_get_n_elements (array) * _lp_scalar_sizes[array->scalar];
-  return TRUE;
-
-bad:
   g_set_error (error, LP_ERROR, LP_ERROR_SHAPE, "A tensor can't have these extents: one is negative or they are too many");
   return FALSE;
 }
