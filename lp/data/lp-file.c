@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <glib/gstdio.h>
@@ -31,6 +32,32 @@ _lp_map_file (const char  *path,
   return g_mapped_file_get_bytes (file);
 }
 
+/* Bytes of a text that are kept, from both ends. */
+#define MAX_MESSAGE 600
+
+static gboolean
+is_inside_character (char byte)
+{
+  return ((guchar) byte & 0xc0) == 0x80;
+}
+
+char *
+_lp_shorten (const char *text)
+{
+  const gsize length = strlen (text);
+  gsize head = MAX_MESSAGE / 2, tail = length - MAX_MESSAGE / 2;
+
+  if (length <= MAX_MESSAGE)
+    return g_strdup (text);
+
+  while (head > 0 && is_inside_character (text[head]))
+    head--;
+  while (is_inside_character (text[tail]))
+    tail++;
+
+  return g_strdup_printf ("%.*s…%s", (int) head, text, text + tail);
+}
+
 void
 _lp_set_format_error (GError     **error,
                       const char  *path,
@@ -38,13 +65,15 @@ _lp_set_format_error (GError     **error,
                       ...)
 {
   g_autofree char *message = NULL;
+  g_autofree char *shortened = NULL;
   va_list args;
 
   va_start (args, format);
   message = g_strdup_vprintf (format, args);
   va_end (args);
 
-  g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "%s: %s", path, message);
+  shortened = _lp_shorten (message);
+  g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "%s: %s", path, shortened);
 }
 
 static gboolean

@@ -7,6 +7,7 @@
 #include <lp/core/lp-codec-private.h>
 #include <lp/core/lp-dtype-registry.h>
 #include <lp/core/lp-error.h>
+#include <lp/data/lp-data-private.h>
 #include <lp/data/lp-json-private.h>
 
 /* Weights in 4 bits under the names that bitsandbytes gives their parts in safetensors files. An encoded tensor of LP is the same parts one
@@ -184,7 +185,9 @@ fail (const char  *name,
       const char  *problem,
       GError     **error)
 {
-  g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The packed weight “%s” is broken: %s", name, problem);
+  g_autofree char *shortened = _lp_shorten (name);
+
+  g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The packed weight “%s” is broken: %s", shortened, problem);
   return FALSE;
 }
 
@@ -283,7 +286,8 @@ parse_description (LpTensor  *tensor,
                    GError   **error)
 {
   g_autoptr (GBytes) bytes = lp_tensor_dup_bytes (tensor, error);
-  g_autofree char *where = g_strdup_printf ("The packed weight “%s” is broken: its quant_state", packed->name);
+  g_autofree char *name = _lp_shorten (packed->name);
+  g_autofree char *where = g_strdup_printf ("The packed weight “%s” is broken: its quant_state", name);
   gsize size;
   const char *text;
 
@@ -464,7 +468,7 @@ unpack_tensor (LpTensorDict  *state,
 /* Codes that nothing describes are not numbers: they don't pass for a tensor in u8. */
 static gboolean
 check_described (LpTensorDict  *state,
-                 GPtrArray     *weights,
+                 GHashTable    *weights,
                  const char    *name,
                  GError       **error)
 {
@@ -475,7 +479,7 @@ check_described (LpTensorDict  *state,
     return TRUE;
   weight = g_strndup (name, strlen (name) - strlen (".quant_map"));
   absmax = g_strconcat (weight, ".absmax", NULL);
-  if (lp_tensor_dict_lookup (state, absmax) == NULL || g_ptr_array_find_with_equal_func (weights, weight, g_str_equal, NULL))
+  if (lp_tensor_dict_lookup (state, absmax) == NULL || g_hash_table_contains (weights, weight))
     return TRUE;
 
   return fail (weight, "it has absmax and quant_map, but no quant_state", error);
@@ -483,20 +487,20 @@ check_described (LpTensorDict  *state,
 
 /* Whether @name is that of a part of one of @weights. */
 static gboolean
-is_part (GPtrArray  *weights,
+is_part (GHashTable *weights,
          const char *name)
 {
   static const char *const suffixes[] = { "", ".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map" };
 
-  for (guint i = 0; i < weights->len; i++)
+  for (gsize i = 0; i < G_N_ELEMENTS (suffixes); i++)
     {
-      const char *weight = weights->pdata[i];
+      g_autofree char *weight = NULL;
 
-      if (!g_str_has_prefix (name, weight))
+      if (!g_str_has_suffix (name, suffixes[i]))
         continue;
-      for (gsize s = 0; s < G_N_ELEMENTS (suffixes); s++)
-        if (g_str_equal (name + strlen (weight), suffixes[s]))
-          return TRUE;
+      weight = g_strndup (name, strlen (name) - strlen (suffixes[i]));
+      if (g_hash_table_contains (weights, weight))
+        return TRUE;
     }
 
   return FALSE;
@@ -518,7 +522,7 @@ lp_bitsandbytes_unpack (LpTensorDict  *state,
                         GError       **error)
 {
   g_autoptr (LpTensorDict) result = lp_tensor_dict_new ();
-  g_autoptr (GPtrArray) weights = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GHashTable) weights = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_auto (GStrv) names = NULL;
 
   g_return_val_if_fail (LP_IS_TENSOR_DICT (state), NULL);
@@ -533,7 +537,11 @@ lp_bitsandbytes_unpack (LpTensorDict  *state,
       if (infix == NULL)
         continue;
       name = g_strndup (names[i], infix - names[i]);
-      g_ptr_array_add (weights, name);
+      if (!g_hash_table_add (weights, name))
+        {
+          fail (name, "it has more than one quant_state", error);
+          return NULL;
+        }
       weight = unpack_tensor (state, name, lp_tensor_dict_lookup (state, names[i]), error);
       if (weight == NULL)
         return NULL;

@@ -187,15 +187,89 @@ read_sections (LpCheckpoint  *self,
   return TRUE;
 }
 
+/* A section by a name that is the start of a longer text, with the hash of it, so that all starts of a text are looked up in one pass. */
+typedef struct
+{
+  const char *name;
+  gsize       length;
+  guint       hash;
+  LpState    *state;
+} Section;
+
+#define HASH_START 5381
+
+static guint
+hash_byte (guint hash,
+           char  byte)
+{
+  return hash * 33 + (guchar) byte;
+}
+
+static guint
+section_hash (gconstpointer section)
+{
+  return ((const Section *) section)->hash;
+}
+
+static gboolean
+section_equal (gconstpointer a,
+               gconstpointer b)
+{
+  const Section *x = a, *y = b;
+
+  return x->length == y->length && memcmp (x->name, y->name, x->length) == 0;
+}
+
+static GHashTable *
+index_sections (LpCheckpoint *self)
+{
+  GHashTable *index = g_hash_table_new_full (section_hash, section_equal, g_free, NULL);
+  GHashTableIter iter;
+  gpointer name, state;
+
+  g_hash_table_iter_init (&iter, self->sections);
+  while (g_hash_table_iter_next (&iter, &name, &state))
+    {
+      Section *section = g_new (Section, 1);
+
+      *section = (Section) { name, strlen (name), HASH_START, state };
+      for (gsize i = 0; i < section->length; i++)
+        section->hash = hash_byte (section->hash, section->name[i]);
+      g_hash_table_add (index, section);
+    }
+
+  return index;
+}
+
 /* The section is the longest name that fits: names of sections and tensors both may hold dots. */
+static const Section *
+find_section (GHashTable *index,
+              const char *name)
+{
+  Section start = { .name = name, .hash = HASH_START };
+  const Section *found = NULL;
+
+  for (; name[start.length] != '\0'; start.length++)
+    {
+      const Section *section = name[start.length] == '.' ? g_hash_table_lookup (index, &start) : NULL;
+
+      if (section != NULL)
+        found = section;
+      start.hash = hash_byte (start.hash, name[start.length]);
+    }
+
+  return found;
+}
+
 static gboolean
 sort_tensor (LpCheckpoint  *self,
+             GHashTable    *index,
              const char    *path,
              const char    *name,
              LpTensor      *tensor,
              GError       **error)
 {
-  g_autofree char *section = NULL;
+  const Section *section;
 
   if (!g_str_has_prefix (name, PREFIX))
     {
@@ -203,22 +277,15 @@ sort_tensor (LpCheckpoint  *self,
       return TRUE;
     }
 
-  section = g_strdup (name + strlen (PREFIX));
-  for (char *dot = strrchr (section, '.'); dot != NULL; dot = strrchr (section, '.'))
+  section = find_section (index, name + strlen (PREFIX));
+  if (section == NULL)
     {
-      LpState *state;
-
-      *dot = '\0';
-      state = _lp_checkpoint_lookup (self, section);
-      if (state != NULL)
-        {
-          lp_tensor_dict_set (lp_state_get_tensors (state), name + strlen (PREFIX) + strlen (section) + 1, tensor);
-          return TRUE;
-        }
+      _lp_set_format_error (error, path, "the tensor '%s' belongs to no state", name);
+      return FALSE;
     }
+  lp_tensor_dict_set (lp_state_get_tensors (section->state), name + strlen (PREFIX) + section->length + 1, tensor);
 
-  _lp_set_format_error (error, path, "the tensor '%s' belongs to no state", name);
-  return FALSE;
+  return TRUE;
 }
 
 gboolean
@@ -228,14 +295,16 @@ _lp_checkpoint_read (LpCheckpoint  *self,
 {
   g_autoptr (LpTensorDict) all = lp_load_safetensors (path, error);
   g_autoptr (GVariant) metadata = all != NULL ? lp_load_safetensors_metadata (path, error) : NULL;
+  g_autoptr (GHashTable) index = NULL;
   g_auto (GStrv) names = NULL;
 
   if (metadata == NULL || !read_sections (self, path, metadata, error))
     return FALSE;
 
+  index = index_sections (self);
   names = lp_tensor_dict_dup_names (all);
   for (guint i = 0; names[i] != NULL; i++)
-    if (!sort_tensor (self, path, names[i], lp_tensor_dict_lookup (all, names[i]), error))
+    if (!sort_tensor (self, index, path, names[i], lp_tensor_dict_lookup (all, names[i]), error))
       return FALSE;
 
   return TRUE;

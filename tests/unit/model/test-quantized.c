@@ -614,6 +614,72 @@ test_bitsandbytes_nonsense (void)
     }
 }
 
+static double
+time_unpack (LpTensorDict *state)
+{
+  const gint64 start = g_get_monotonic_time ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LpTensorDict) unpacked = lp_bitsandbytes_unpack (state, &error);
+
+  g_assert_no_error (error);
+
+  return (double) (g_get_monotonic_time () - start);
+}
+
+/* Many weights beside many other tensors take no longer than both take alone. */
+static void
+test_bitsandbytes_many (void)
+{
+  static const char *const parts[] = { "", ".absmax", ".quant_map", ".quant_state.bitsandbytes__nf4" };
+  const gint64 n = 2;
+  g_autoptr (LpDType) dtype = lp_dtype_lookup ("nf4", NULL);
+  g_autoptr (LpTensor) values = lp_tensor_full (&n, 1, 0.5, lp_dtype_f32 (), NULL, NULL);
+  g_autoptr (LpTensor) weight = lp_tensor_to_dtype (values, dtype, NULL);
+  g_autoptr (LpTensorDict) state = lp_tensor_dict_new ();
+  g_autoptr (LpTensorDict) weights = lp_tensor_dict_new ();
+  g_autoptr (LpTensorDict) others = lp_tensor_dict_new ();
+  g_autoptr (LpTensorDict) both = lp_tensor_dict_new ();
+  g_autoptr (LpTensorDict) packed = NULL;
+
+  lp_tensor_dict_set (state, "W", weight);
+  packed = lp_bitsandbytes_pack (state, NULL);
+  for (int i = 0; i < 4000; i++)
+    for (gsize p = 0; p < G_N_ELEMENTS (parts); p++)
+      {
+        g_autofree char *key = g_strconcat ("W", parts[p], NULL);
+        g_autofree char *name = g_strdup_printf ("w%d%s", i, parts[p]);
+
+        lp_tensor_dict_set (weights, name, lp_tensor_dict_lookup (packed, key));
+        lp_tensor_dict_set (both, name, lp_tensor_dict_lookup (packed, key));
+      }
+  for (int i = 0; i < 150000; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("other%d", i);
+
+      lp_tensor_dict_set (others, name, values);
+      lp_tensor_dict_set (both, name, values);
+    }
+
+  g_assert_cmpfloat (time_unpack (both), <, 4 * (time_unpack (weights) + time_unpack (others)));
+}
+
+/* A weight has one state, whatever its name ends in. */
+static void
+test_bitsandbytes_two_states (void)
+{
+  const gint64 n = 2;
+  g_autoptr (LpDType) dtype = lp_dtype_lookup ("nf4", NULL);
+  g_autoptr (LpTensor) values = lp_tensor_full (&n, 1, 0.5, lp_dtype_f32 (), NULL, NULL);
+  g_autoptr (LpTensor) weight = lp_tensor_to_dtype (values, dtype, NULL);
+  g_autoptr (LpTensorDict) state = lp_tensor_dict_new ();
+  g_autoptr (LpTensorDict) packed = NULL;
+
+  lp_tensor_dict_set (state, "W", weight);
+  packed = lp_bitsandbytes_pack (state, NULL);
+  lp_tensor_dict_set (packed, "W.quant_state.bitsandbytes__fp4", lp_tensor_dict_lookup (packed, "W.quant_state.bitsandbytes__nf4"));
+  check_broken (packed, "more than one quant_state");
+}
+
 /* The same weights as in the file, encoded here. */
 static void
 test_bitsandbytes_codes (void)
@@ -662,6 +728,8 @@ main (int   argc,
   g_test_add_func ("/quantized/optimizer", test_optimizer);
   g_test_add_func ("/quantized/bitsandbytes", test_bitsandbytes);
   g_test_add_func ("/quantized/bitsandbytes-nonsense", test_bitsandbytes_nonsense);
+  g_test_add_func ("/quantized/bitsandbytes-many", test_bitsandbytes_many);
+  g_test_add_func ("/quantized/bitsandbytes-two-states", test_bitsandbytes_two_states);
   g_test_add_func ("/quantized/bitsandbytes-codes", test_bitsandbytes_codes);
 
   return test_run_in_folder ();

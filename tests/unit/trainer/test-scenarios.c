@@ -587,6 +587,34 @@ test_defaults (void)
   g_assert_cmpstr (named, ==, "32-true");
 }
 
+/* The state of a tensor is found in one pass over its name, and the longest name of a state is taken. */
+static void
+test_dots (void)
+{
+  char *folder = test_folder_new ();
+  g_autofree char *path = g_build_filename (folder, "dots.safetensors", NULL);
+  g_autofree char *dots = g_strnfill (1000000, '.');
+  g_autofree char *name = g_strconcat ("lp:", dots, NULL);
+  const gint64 none = 0, start = g_get_monotonic_time ();
+  g_autoptr (LpTensor) tensor = lp_tensor_zeros (&none, 1, NULL, NULL, NULL);
+  g_autoptr (LpTensorDict) tensors = lp_tensor_dict_new ();
+  g_autoptr (GVariant) metadata =
+    g_variant_ref_sink (g_variant_new_parsed ("{'lp.checkpoint': '{\"format\":1,\"version\":\"1\",\"sections\":{}}'}"));
+  g_autoptr (LpTrainer) trainer = new_trainer (NULL, 1);
+  g_autoptr (Probe) probe = new_probe (1, FALSE);
+  g_autoptr (LpDataLoader) loader = new_loader (4);
+  g_autoptr (GError) error = NULL;
+
+  lp_tensor_dict_set (tensors, name, tensor);
+  g_assert_true (lp_save_safetensors (tensors, metadata, path, NULL));
+  g_assert_false (lp_trainer_fit (trainer, LP_MODEL (probe), loader, NULL, path, NULL, &error));
+  g_assert_error (error, LP_ERROR, LP_ERROR_FORMAT);
+  g_assert_nonnull (strstr (error->message, "belongs to no state"));
+  g_assert_cmpuint (strlen (error->message), <, 2000);
+  g_assert_cmpint (g_get_monotonic_time () - start, <, 20 * G_USEC_PER_SEC);
+  test_folder_free (folder);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -618,6 +646,7 @@ main (int    argc,
   g_test_add_func ("/scenarios/metric", test_metric);
   g_test_add_func ("/scenarios/summary", test_summary);
   g_test_add_func ("/scenarios/defaults", test_defaults);
+  g_test_add_func ("/scenarios/dots", test_dots);
 
   return g_test_run ();
 }
