@@ -348,13 +348,17 @@ lookup_dtype (Reader      *reader,
 {
   GError *local = NULL;
   LpDType *dtype = lp_dtype_lookup (name, &local);
+  g_autofree char *tensor = NULL;
+  g_autofree char *problem = NULL;
 
   if (dtype != NULL)
     return dtype;
 
+  tensor = _lp_shorten (entry->name);
+  problem = _lp_shorten (local->message);
   g_set_error (error, local->domain, local->code,
                "%s: tensor '%s': %s. A dtype of a program's own has to be in the LpDTypeRegistry before the file is read",
-               reader->path, entry->name, local->message);
+               reader->path, tensor, problem);
   g_error_free (local);
 
   return NULL;
@@ -399,6 +403,7 @@ make_tensor (Reader  *reader,
              GError **error)
 {
   g_autoptr (GBytes) bytes = NULL;
+  g_autofree char *name = NULL;
   LpTensor *tensor;
 
   if (!restore_encoded (reader, entry, error))
@@ -406,10 +411,13 @@ make_tensor (Reader  *reader,
 
   bytes = g_bytes_new_from_bytes (reader->bytes, reader->data_start + entry->begin, entry->end - entry->begin);
   tensor = lp_tensor_new_from_bytes (bytes, entry->dims, entry->n_dims, entry->dtype, error);
-  if (tensor == NULL)
-    g_prefix_error (error, "%s: tensor '%s': ", reader->path, entry->name);
+  if (tensor != NULL)
+    return tensor;
 
-  return tensor;
+  name = _lp_shorten (entry->name);
+  g_prefix_error (error, "%s: tensor '%s': ", reader->path, name);
+
+  return NULL;
 }
 
 /**
@@ -648,6 +656,27 @@ get_bytes (LpTensor    *tensor,
   return NULL;
 }
 
+/* A file has dtypes by name: one that goes by the name of another would be read as that one. */
+static gboolean
+check_dtype (LpTensor    *tensor,
+             const char  *name,
+             GError     **error)
+{
+  LpDType *dtype = lp_tensor_get_dtype (tensor);
+  g_autoptr (LpDType) named = lp_dtype_is_native (dtype) ? g_object_ref (dtype) : lp_dtype_lookup (lp_dtype_get_name (dtype), NULL);
+
+  if (named == NULL || named == dtype
+      || (G_OBJECT_TYPE (named) == G_OBJECT_TYPE (dtype) && lp_dtype_get_bits (named) == lp_dtype_get_bits (dtype)
+          && lp_dtype_get_block_size (named) == lp_dtype_get_block_size (dtype)
+          && lp_dtype_get_flat (named) == lp_dtype_get_flat (dtype)))
+    return TRUE;
+
+  g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "“%s” is in the dtype “%s” of %s, but the name “%s” is taken by another one of %s, as which "
+               "a file would be read: give the dtype a name of its own", name, lp_dtype_get_name (dtype), G_OBJECT_TYPE_NAME (dtype),
+               lp_dtype_get_name (dtype), G_OBJECT_TYPE_NAME (named));
+  return FALSE;
+}
+
 /**
  * lp_save_safetensors:
  * @tensors: tensors
@@ -658,6 +687,7 @@ get_bytes (LpTensor    *tensor,
  * Writes a safetensors file. It appears whole, or the one of that name stays as it was.
  *
  * Returns: whether it was written. Errors: %LP_ERROR_IO, %LP_ERROR_MEMORY, %LP_ERROR_ARGUMENT for metadata of another type
+ *   and for a dtype that goes by the name of another
  */
 gboolean
 lp_save_safetensors (LpTensorDict  *tensors,
@@ -693,7 +723,7 @@ lp_save_safetensors (LpTensorDict  *tensors,
   for (guint i = 0; names[i] != NULL; i++)
     {
       LpTensor *tensor = lp_tensor_dict_lookup (tensors, names[i]);
-      GBytes *bytes = get_bytes (tensor, names[i], error);
+      GBytes *bytes = check_dtype (tensor, names[i], error) ? get_bytes (tensor, names[i], error) : NULL;
       gint64 size;
 
       if (bytes == NULL)
