@@ -299,6 +299,24 @@ lp_module_dup_state_dict (LpModule *self)
   return dict;
 }
 
+/* Precisions may differ, not what numbers are: integers in place of a weight are those of another tensor. */
+static gboolean
+check_kind_of_numbers (LpModule    *self,
+                       const char  *name,
+                       LpTensor    *target,
+                       LpTensor    *source,
+                       GError     **error)
+{
+  LpDType *expected = lp_tensor_get_dtype (target), *actual = lp_tensor_get_dtype (source);
+
+  if (expected == actual || (lp_dtype_is_floating (expected) && lp_dtype_is_floating (actual)))
+    return TRUE;
+
+  g_set_error (error, LP_ERROR, LP_ERROR_DTYPE, "“%s” is in %s in the state and in %s in the %s: only floating dtypes are converted into each other",
+               name, lp_dtype_get_name (actual), lp_dtype_get_name (expected), G_OBJECT_TYPE_NAME (self));
+  return FALSE;
+}
+
 static gboolean
 check_tensor (LpModule    *self,
               const char  *name,
@@ -321,7 +339,7 @@ check_tensor (LpModule    *self,
 
   actual = lp_tensor_dup_shape (source);
   if (lp_shape_equal (expected, actual))
-    return TRUE;
+    return check_kind_of_numbers (self, name, target, source, error);
 
   expected_text = lp_shape_to_string (expected);
   actual_text = lp_shape_to_string (actual);
@@ -455,10 +473,11 @@ assign_all (GPtrArray     *tensors,
  * @strict: whether @state has to have exactly the paths of the module
  * @error: return location for an error
  *
- * Overwrites the parameters and buffers with those of @state, converted to the dtypes of the module. Names and shapes
- * are checked before anything is written.
+ * Overwrites the parameters and buffers with those of @state, converted to the dtypes of the module if both are floating ones. Names,
+ * shapes and dtypes are checked before anything is written.
  *
- * Returns: %TRUE on success. Errors: %LP_ERROR_FORMAT for a path too many or too few, %LP_ERROR_SHAPE; %LP_ERROR_STATE while
+ * Returns: %TRUE on success. Errors: %LP_ERROR_FORMAT for a path too many or too few, %LP_ERROR_SHAPE; %LP_ERROR_DTYPE for integers or truth
+ *   values where the module has others, or numbers of another kind; %LP_ERROR_STATE while
  *   adapters are merged, see [method@LoraLinear.merge]
  */
 gboolean

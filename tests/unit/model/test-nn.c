@@ -293,6 +293,30 @@ test_state_dict (void)
   g_assert_error (error, LP_ERROR, LP_ERROR_SHAPE);
 }
 
+/* Floating dtypes are converted into each other; other numbers are no weights. */
+static void
+test_state_dict_dtypes (void)
+{
+  static const struct { const char *dtype; gboolean fits; } rows[] = {
+    { "f64", TRUE }, { "bf16", TRUE }, { "f8e4m3", TRUE }, { "nf4", TRUE }, { "i64", FALSE }, { "u8", FALSE }, { "bool", FALSE },
+  };
+  g_autoptr (LpModule) layer = lp_linear_new_full (4, 2, FALSE);
+  g_autoptr (LpTensor) values = lp_tensor_ones ((gint64[]) { 2, 4 }, 2, NULL, NULL, NULL);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (LpTensorDict) state = lp_tensor_dict_new ();
+      g_autoptr (LpDType) dtype = lp_dtype_lookup (rows[i].dtype, NULL);
+      g_autoptr (LpTensor) weight = lp_tensor_to_dtype (values, dtype, NULL);
+      g_autoptr (GError) error = NULL;
+
+      lp_tensor_dict_set (state, "weight", weight);
+      g_assert_cmpint (lp_module_load_state_dict (layer, state, TRUE, &error), ==, rows[i].fits);
+      if (!rows[i].fits)
+        g_assert_error (error, LP_ERROR, LP_ERROR_DTYPE);
+    }
+}
+
 static void
 test_training (void)
 {
@@ -439,6 +463,7 @@ main (int   argc,
   g_test_add_func ("/nn/default-dtype", test_default_dtype);
   g_test_add_func ("/nn/to-dtype", test_to_dtype);
   g_test_add_func ("/nn/state-dict", test_state_dict);
+  g_test_add_func ("/nn/state-dict-dtypes", test_state_dict_dtypes);
   g_test_add_func ("/nn/training", test_training);
   g_test_add_func ("/nn/init", test_init_functions);
   g_test_add_func ("/nn/same-seed", test_same_seed);
