@@ -26,6 +26,9 @@ lp_operand_quantizer_real_matmul (LpOperandQuantizer  *self,
   g_autoptr (LpTensor) left = lp_operand_quantizer_quantize_operand (self, lp_matmul_get_left (matmul), error);
   g_autoptr (LpTensor) right = left != NULL ? lp_operand_quantizer_quantize_operand (self, lp_matmul_get_right (matmul), error) : NULL;
 
+  if (LP_OPERAND_QUANTIZER_GET_CLASS (self)->matmul == lp_operand_quantizer_real_matmul)
+    _lp_matmul_fuse_bias (matmul);
+
   return right != NULL ? lp_matmul_compute (matmul, left, right, error) : NULL;
 }
 
@@ -94,7 +97,8 @@ lp_operand_quantizer_quantize_operand (LpOperandQuantizer  *self,
  * @matmul: a matrix product
  * @error: return location for an error
  *
- * Computes a matrix product. The default quantizes both operands and calls [method@Matmul.compute].
+ * Computes a matrix product, without the bias of a layer if the subclass overrides it. The default quantizes both operands and calls
+ * [method@Matmul.compute]. See [class@Matmul] for what an override has to give.
  *
  * Returns: (transfer full): the product. Errors: %LP_ERROR_SUBCLASS, and what the subclass reports
  */
@@ -109,6 +113,7 @@ lp_operand_quantizer_matmul (LpOperandQuantizer  *self,
   g_return_val_if_fail (LP_IS_OPERAND_QUANTIZER (self), NULL);
   g_return_val_if_fail (LP_IS_MATMUL (matmul), NULL);
 
+  _lp_matmul_enter (matmul);
   result = LP_OPERAND_QUANTIZER_GET_CLASS (self)->matmul (self, matmul, &local);
 
   result = check_result (self, "matmul", result, local, error);

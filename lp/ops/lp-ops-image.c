@@ -56,10 +56,23 @@ init_conv (ConvProduct    *product,
   product->args.groups = args->ints[3];
 }
 
+static void
+init_output_dims (const LpConvArgs *args,
+                  const LpArray    *x,
+                  const LpArray    *w,
+                  gint64           *dims)
+{
+  dims[0] = x->dims[0];
+  dims[1] = w->dims[0];
+  for (int i = 2; i < 4; i++)
+    dims[i] = output_extent (x->dims[i], w->dims[i], args->stride[0], args->padding[0], args->dilation[0]);
+}
+
 static LpTensor *
 conv_product (gpointer   data,
               LpTensor  *left,
               LpTensor  *right,
+              LpTensor  *bias,
               GError   **error)
 {
   ConvProduct *product = data;
@@ -72,10 +85,9 @@ conv_product (gpointer   data,
     case LP_CONV_FORWARD:
       args.x = left->array;
       args.w = right->array;
-      dims[0] = args.x.dims[0];
-      dims[1] = args.w.dims[0];
-      for (int i = 2; i < 4; i++)
-        dims[i] = output_extent (args.x.dims[i], args.w.dims[i], args.stride[0], args.padding[0], args.dilation[0]);
+      if (bias != NULL)
+        args.bias = bias->array;
+      init_output_dims (&args, &args.x, &args.w, dims);
       result = _lp_tensor_new_channels_last (dims, product->dtype, left->storage->device, error);
       if (result != NULL)
         args.y = result->array;
@@ -146,18 +158,19 @@ _lp_conv2d_forward (LpOpCall  *call,
   LpTensor *x = call->inputs[0], *w = call->inputs[1], *b = call->n_inputs > 2 ? call->inputs[2] : NULL;
   LpOperandInfo left = { x, LP_OPERAND_INPUT, 1, "input" };
   LpOperandInfo right = { w, LP_OPERAND_WEIGHT, 1, "weight", call->originals[1] };
+  LpBias bias = { b, 1 };
   ConvProduct product;
+  gint64 dims[4];
 
   if (!check_conv (x, w, b, &call->args, error))
     return NULL;
 
   init_conv (&product, &call->args, LP_CONV_FORWARD);
   product.dtype = w->array.scalar == LP_SCALAR_ENCODED ? x->array.dtype : _lp_promote (x, w);
-  if (b != NULL)
-    product.args.bias = b->array;
+  init_output_dims (&product.args, &x->array, &w->array, dims);
 
-  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, conv_product, &product,
-                                    NULL, -1, error);
+  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, b != NULL ? &bias : NULL, conv_product,
+                                    &product, dims, 4, error);
 }
 
 static LpTensor *
@@ -196,7 +209,7 @@ _lp_conv2d_backward (LpNode    *node,
       init_conv (&product, &node->args, LP_CONV_INPUT_GRAD);
       product.like_x = x;
       product.dtype = node->edges[0].dtype;
-      grads[0] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_INPUT_GRAD, &left, &right, conv_product, &product,
+      grads[0] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_INPUT_GRAD, &left, &right, NULL, conv_product, &product,
                                             x->array.dims, x->array.n_dims, error);
       if (grads[0] == NULL)
         return FALSE;
@@ -209,7 +222,7 @@ _lp_conv2d_backward (LpNode    *node,
       init_conv (&product, &node->args, LP_CONV_WEIGHT_GRAD);
       product.like_w = w;
       product.dtype = node->edges[1].dtype;
-      grads[1] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_WEIGHT_GRAD, &left, &right, conv_product, &product,
+      grads[1] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_WEIGHT_GRAD, &left, &right, NULL, conv_product, &product,
                                             w->array.dims, w->array.n_dims, error);
       if (grads[1] == NULL)
         return FALSE;

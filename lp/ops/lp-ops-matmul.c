@@ -8,7 +8,6 @@ typedef struct
 {
   LpOpCall *call;
   LpNode   *node;
-  LpTensor *bias;
   LpTensor *into;     /* the gradient that is added to, or NULL */
   LpDType  *dtype;    /* of the result */
 } Product;
@@ -106,6 +105,7 @@ static LpTensor *
 linear_product (gpointer   data,
                 LpTensor  *x,
                 LpTensor  *w,
+                LpTensor  *bias,
                 GError   **error)
 {
   Product *product = data;
@@ -127,8 +127,8 @@ linear_product (gpointer   data,
   gemm.a = matrix (&rows->array, m, k);
   gemm.b = transposed (w->array);
   gemm.d = matrix (&y->array, m, n);
-  if (product->bias != NULL)
-    gemm.bias = product->bias->array;
+  if (bias != NULL)
+    gemm.bias = bias->array;
   if (!_lp_tensor_get_kernels (x)->gemm (&gemm, error))
     return NULL;
 
@@ -142,7 +142,8 @@ _lp_linear_forward (LpOpCall  *call,
   LpTensor *x = call->inputs[0], *w = call->inputs[1], *b = call->n_inputs > 2 ? call->inputs[2] : NULL;
   LpOperandInfo left = { x, LP_OPERAND_INPUT, x->array.n_dims - 1, "input" };
   LpOperandInfo right = { w, LP_OPERAND_WEIGHT, 1, "weight", call->originals[1] };
-  Product product = { call, NULL, b, NULL, product_dtype (x, w) };
+  Product product = { call, NULL, NULL, product_dtype (x, w) };
+  LpBias bias = { b, x->array.n_dims - 1 };
   gint64 dims[LP_MAX_DIMS];
 
   if (!check_operand ("linear", x, error) || !check_operand ("linear", w, error))
@@ -161,8 +162,8 @@ _lp_linear_forward (LpOpCall  *call,
   memcpy (dims, x->array.dims, sizeof dims);
   dims[x->array.n_dims - 1] = w->array.dims[0];
 
-  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, linear_product, &product, dims,
-                                    x->array.n_dims, error);
+  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, b != NULL ? &bias : NULL, linear_product,
+                                    &product, dims, x->array.n_dims, error);
 }
 
 /* dx [..., in] = dy [..., out] w [out, in] */
@@ -170,6 +171,7 @@ static LpTensor *
 linear_input_product (gpointer   data,
                       LpTensor  *dy,
                       LpTensor  *w,
+                      LpTensor  *bias,
                       GError   **error)
 {
   Product *product = data;
@@ -197,6 +199,7 @@ static LpTensor *
 linear_weight_product (gpointer   data,
                        LpTensor  *dy,
                        LpTensor  *x,
+                       LpTensor  *bias,
                        GError   **error)
 {
   Product *product = data;
@@ -254,9 +257,9 @@ _lp_linear_backward (LpNode    *node,
     {
       LpOperandInfo left = { dy, LP_OPERAND_GRAD_OUTPUT, last, "grad-output" };
       LpOperandInfo right = { w, LP_OPERAND_WEIGHT, 0, "weight", node->edges[1].leaf };
-      Product product = { NULL, node, NULL, NULL, node->edges[0].dtype };
+      Product product = { NULL, node, NULL, node->edges[0].dtype };
 
-      grads[0] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_INPUT_GRAD, &left, &right, linear_input_product,
+      grads[0] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_INPUT_GRAD, &left, &right, NULL, linear_input_product,
                                             &product, x->array.dims, x->array.n_dims, error);
       if (grads[0] == NULL)
         return FALSE;
@@ -265,12 +268,12 @@ _lp_linear_backward (LpNode    *node,
     {
       LpOperandInfo left = { dy, LP_OPERAND_GRAD_OUTPUT, 0, "grad-output" };
       LpOperandInfo right = { x, LP_OPERAND_INPUT, 0, "input" };
-      Product product = { NULL, node, NULL, _lp_node_get_accumulator (node, 1), node->edges[1].dtype };
+      Product product = { NULL, node, _lp_node_get_accumulator (node, 1), node->edges[1].dtype };
 
       /* a quantizer may compute the product more than once */
       if (node->scope != NULL && lp_compute_scope_get_quantizer (node->scope) != NULL)
         product.into = NULL;
-      grads[1] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_WEIGHT_GRAD, &left, &right,
+      grads[1] = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_WEIGHT_GRAD, &left, &right, NULL,
                                             linear_weight_product, &product, w->array.dims, w->array.n_dims, error);
       if (grads[1] == NULL)
         return FALSE;
@@ -348,6 +351,7 @@ static LpTensor *
 run_batched (gpointer   data,
              LpTensor  *left,
              LpTensor  *right,
+             LpTensor  *bias,
              GError   **error)
 {
   BatchedProduct *product = data;
@@ -388,7 +392,7 @@ _lp_matmul_forward (LpOpCall  *call,
   dims[n_dims] = a->array.dims[a->array.n_dims - 2];
   dims[n_dims + 1] = b->array.dims[b->array.n_dims - 1];
 
-  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, run_batched, &product, dims,
+  return _lp_compute_scope_product (call->scope, call->site, LP_GEMM_FORWARD, &left, &right, NULL, run_batched, &product, dims,
                                     n_dims + 2, error);
 }
 
@@ -413,7 +417,7 @@ _lp_matmul_backward (LpNode    *node,
 
       dims[last - 1] = a->array.dims[a->array.n_dims - 2];
       dims[last] = a->array.dims[a->array.n_dims - 1];
-      full = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_INPUT_GRAD, &grad, &right, run_batched, &product, dims,
+      full = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_INPUT_GRAD, &grad, &right, NULL, run_batched, &product, dims,
                                         last + 1, error);
       grads[0] = full != NULL ? _lp_sum_to (full, a->array.dims, a->array.n_dims, error) : NULL;
       if (grads[0] == NULL)
@@ -426,7 +430,7 @@ _lp_matmul_backward (LpNode    *node,
       grad.axis = dy->array.n_dims - 2;
       dims[last - 1] = b->array.dims[b->array.n_dims - 2];
       dims[last] = b->array.dims[b->array.n_dims - 1];
-      full = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_WEIGHT_GRAD, &left, &grad, run_batched, &product, dims,
+      full = _lp_compute_scope_product (node->scope, node->site, LP_GEMM_WEIGHT_GRAD, &left, &grad, NULL, run_batched, &product, dims,
                                         last + 1, error);
       grads[1] = full != NULL ? _lp_sum_to (full, b->array.dims, b->array.n_dims, error) : NULL;
       if (grads[1] == NULL)

@@ -1,6 +1,7 @@
 #include <lp/precision/lp-precision-plugin-private.h>
 
 #include <lp/autograd/lp-grad-mode.h>
+#include <lp/autograd/lp-matmul-private.h>
 #include <lp/ops/lp-ops.h>
 
 /* What the virtual functions do unless a class overrides them, and what several overrides have in common. */
@@ -144,6 +145,9 @@ _lp_precision_plugin_real_matmul (LpPrecisionPlugin  *self,
   right = lp_precision_plugin_quantize_operand (self, lp_matmul_get_right (matmul), error);
   if (right == NULL)
     return NULL;
+
+  if (LP_PRECISION_PLUGIN_GET_CLASS (self)->matmul == _lp_precision_plugin_real_matmul)
+    _lp_matmul_fuse_bias (matmul);
 
   return lp_matmul_compute (matmul, left, right, error);
 }

@@ -456,7 +456,8 @@ lp_precision_plugin_quantize_operand (LpPrecisionPlugin  *self,
  * @matmul: a matrix product
  * @error: return location for an error
  *
- * Computes a matrix product. The default quantises both operands and has the product computed from them.
+ * Computes a matrix product, without the bias of a layer if the class overrides it. The default quantises both operands and has the
+ * product computed from them. See [class@Matmul] for what an override has to give.
  *
  * Returns: (transfer full): the product
  */
@@ -473,6 +474,7 @@ lp_precision_plugin_matmul (LpPrecisionPlugin  *self,
 
   if (!ensure_init (self, error))
     return NULL;
+  _lp_matmul_enter (matmul);
   result = GET_CLASS (self)->matmul (self, matmul, &local);
 
   result = _lp_precision_plugin_end_object (self, "matmul", result, LP_TYPE_TENSOR, FALSE, local, error);

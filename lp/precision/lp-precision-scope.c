@@ -1,5 +1,6 @@
 #include <lp/precision/lp-precision-plugin-private.h>
 
+#include <lp/autograd/lp-matmul-private.h>
 #include <lp/core/lp-error.h>
 
 /* Lets a compute scope call back into the plugin; nothing below this layer knows a plugin. */
@@ -29,6 +30,8 @@ lp_precision_quantizer_matmul (LpOperandQuantizer  *quantizer,
                                LpMatmul            *matmul,
                                GError             **error)
 {
+  _lp_matmul_hand_on (matmul);
+
   return lp_precision_plugin_matmul (LP_PRECISION_QUANTIZER (quantizer)->plugin, matmul, error);
 }
 

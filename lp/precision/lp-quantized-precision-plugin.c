@@ -1,6 +1,7 @@
 #include <lp/precision/lp-quantized-precision-plugin.h>
 
 #include <lp/autograd/lp-grad-mode.h>
+#include <lp/autograd/lp-matmul-private.h>
 #include <lp/core/lp-dtype-registry.h>
 #include <lp/nn/lp-linear.h>
 #include <lp/ops/lp-ops.h>
@@ -264,6 +265,8 @@ lp_quantized_precision_plugin_matmul (LpPrecisionPlugin  *self,
                                       LpMatmul           *matmul,
                                       GError            **error)
 {
+  if (LP_PRECISION_PLUGIN_GET_CLASS (self)->matmul == lp_quantized_precision_plugin_matmul)
+    _lp_matmul_fuse_bias (matmul);
   if (!is_int8 (self) || !is_ours (self, matmul))
     return LP_PRECISION_PLUGIN_CLASS (lp_quantized_precision_plugin_parent_class)->matmul (self, matmul, error);
   if (trains_weights (self))

@@ -212,3 +212,25 @@ def rounding():
     values.set_grad(None)
     through.sum(None, False).backward(None)
     assert values.grad.tolist() == [1] * 5
+
+
+def own_products():
+    """An override that computes the product itself gives it without the bias, which is added to it."""
+    def matmul(self, product):
+        left, right = product.get_left(), product.get_right()
+        x, w = left.get_tensor(), right.get_tensor()
+        if x.ndim == 4 or left.get_gemm() != Lp.GemmKind.FORWARD:
+            return product.compute(x, w)
+        return Lp.tensor([[sum(a * b for a, b in zip(row, column)) for column in w.tolist()] for row in x.tolist()])
+
+    plugin = subclass(Lp.PrecisionPlugin, do_matmul=matmul)(precision='own')
+    weight = Lp.tensor([[1.0] * 4] * 2, requires_grad=True)
+    bias = Lp.tensor([10.0, 20.0], requires_grad=True)
+    kernel, offset = Lp.tensor([[[[1.0]]]]), Lp.tensor([100.0])
+    with plugin.scope():
+        y = Lp.tensor([[1.0] * 4]).linear(weight, bias)
+        image = Lp.tensor([[[[1.0, 2.0]]]]).conv2d(kernel, offset)
+    assert y.tolist() == [[14, 24]], y.tolist()
+    assert image.tolist() == [[[[101, 102]]]], image.tolist()
+    y.sum().backward()
+    assert bias.grad.tolist() == [1, 1] and weight.grad.tolist() == [[1] * 4] * 2

@@ -370,6 +370,130 @@ test_quantizer (void)
   g_assert_cmpstr (quantizer->seen->str, ==, "00@1 01@1 12@1 11@0 22@0 20@0 ");
 }
 
+/* A quantizer that is asked for the product, and gets it in several ways. */
+
+typedef enum { OWN, COMPUTED, TWICE, PARENT, PARENT_ASIDE, DOUBLED, OTHERS, N_WAYS } Way;
+
+#define MULTIPLIER_TYPE (multiplier_get_type ())
+G_DECLARE_FINAL_TYPE (Multiplier, multiplier, TEST, MULTIPLIER, LpOperandQuantizer)
+
+struct _Multiplier
+{
+  LpOperandQuantizer parent_instance;
+  Way way;
+};
+
+G_DEFINE_FINAL_TYPE (Multiplier, multiplier, LP_TYPE_OPERAND_QUANTIZER)
+
+static LpTensor *
+own_product (LpTensor *x, LpTensor *w, GError **error)
+{
+  g_autoptr (LpComputeScope) plain = lp_compute_scope_new (NULL, NULL);
+  LpTensor *y;
+
+  lp_compute_scope_push (plain);
+  y = lp_tensor_get_n_dims (x) == 4 ? lp_tensor_conv2d (x, w, NULL, 1, 1, 1, 1, error) : lp_tensor_linear (x, w, NULL, error);
+  lp_compute_scope_pop ();
+
+  return y;
+}
+
+static LpTensor *
+multiplier_matmul (LpOperandQuantizer *quantizer, LpMatmul *matmul, GError **error)
+{
+  LpOperandQuantizerClass *parent = LP_OPERAND_QUANTIZER_CLASS (multiplier_parent_class);
+  LpTensor *x = lp_operand_get_tensor (lp_matmul_get_left (matmul)), *w = lp_operand_get_tensor (lp_matmul_get_right (matmul));
+  g_autoptr (Halving) other = g_object_new (HALVING_TYPE, NULL);
+  g_autoptr (LpTensor) aside = NULL;
+
+  switch (TEST_MULTIPLIER (quantizer)->way)
+    {
+    case OWN:
+      return own_product (x, w, error);
+    case TWICE:
+      aside = lp_matmul_compute (matmul, x, w, error);
+      return lp_matmul_compute (matmul, x, w, error);
+    case PARENT:
+      return parent->matmul (quantizer, matmul, error);
+    case PARENT_ASIDE:
+      aside = parent->matmul (quantizer, matmul, error);
+      return own_product (x, w, error);
+    case DOUBLED:
+      aside = parent->matmul (quantizer, matmul, error);
+      return lp_tensor_scale (aside, 2, error);
+    case OTHERS:
+      aside = lp_operand_quantizer_matmul (LP_OPERAND_QUANTIZER (other), matmul, error);
+      return lp_tensor_scale (aside, 2, error);
+    default:
+      return lp_matmul_compute (matmul, x, w, error);
+    }
+}
+
+static void
+multiplier_class_init (MultiplierClass *klass)
+{
+  LP_OPERAND_QUANTIZER_CLASS (klass)->matmul = multiplier_matmul;
+}
+
+static void
+multiplier_init (Multiplier *self)
+{
+}
+
+static LpTensor *
+layer (LpTensor *x, LpTensor *w, LpTensor *b)
+{
+  g_autoptr (GError) error = NULL;
+  LpTensor *y = lp_tensor_get_n_dims (x) == 4 ? lp_tensor_conv2d (x, w, b, 1, 1, 1, 1, &error) : lp_tensor_linear (x, w, b, &error);
+
+  g_assert_no_error (error);
+
+  return y;
+}
+
+static void
+assert_same (LpTensor *a, LpTensor *b)
+{
+  gsize n_a, n_b;
+  g_autofree double *x = lp_tensor_dup_doubles (a, &n_a, NULL), *y = lp_tensor_dup_doubles (b, &n_b, NULL);
+
+  g_assert_cmpmem (x, n_a * sizeof (double), y, n_b * sizeof (double));
+}
+
+/* The bias is added once to whatever a quantizer gives as the product; small integers have no rounding. */
+static void
+test_bias (gconstpointer of_image)
+{
+  g_autoptr (LpTensor) x = of_image ? lp_tensor_ones (DIMS (2, 4, 3, 3), NULL, NULL, NULL) : lp_tensor_ones (DIMS (2, 5, 4), NULL, NULL, NULL);
+  g_autoptr (LpTensor) w = of_image ? lp_tensor_ones (DIMS (3, 4, 3, 3), NULL, NULL, NULL) : lp_tensor_ones (DIMS (3, 4), NULL, NULL, NULL);
+  g_autoptr (LpTensor) b = lp_tensor_new_from_doubles ((double[]) { 10, 20, 40 }, 3, DIMS (3), lp_dtype_f32 (), NULL);
+
+  lp_tensor_set_requires_grad (w, TRUE);
+  lp_tensor_set_requires_grad (b, TRUE);
+  for (Way way = OWN; way < N_WAYS; way++)
+    {
+      g_autoptr (Multiplier) quantizer = g_object_new (MULTIPLIER_TYPE, NULL);
+      g_autoptr (LpComputeScope) scope = lp_compute_scope_new (NULL, LP_OPERAND_QUANTIZER (quantizer));
+      g_autoptr (LpTensor) doubled = lp_tensor_scale (x, way == DOUBLED ? 2 : 1, NULL);
+      g_autoptr (LpTensor) expected = layer (doubled, w, b);
+      g_autoptr (LpTensor) y = NULL;
+      g_autoptr (LpTensor) total = NULL;
+      g_autoptr (GError) error = NULL;
+
+      quantizer->way = way;
+      lp_compute_scope_push (scope);
+      y = layer (x, w, b);
+      lp_compute_scope_pop ();
+      assert_same (y, expected);
+      lp_tensor_set_grad (b, NULL);
+      total = sum (y);
+      quantizer->way = COMPUTED;
+      lp_tensor_backward (total, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpfloat (first_grad (b), ==, of_image ? 2 * 9 : 2 * 5);
+    }
+}
+
 static void
 test_no_leak (void)
 {
@@ -398,6 +522,8 @@ main (int argc, char **argv)
   g_test_add_func ("/autograd/autocast-override", test_autocast_override);
   g_test_add_func ("/autograd/cast-once", test_cast_once);
   g_test_add_func ("/autograd/quantizer", test_quantizer);
+  g_test_add_data_func ("/autograd/quantizer/bias/linear", GINT_TO_POINTER (FALSE), test_bias);
+  g_test_add_data_func ("/autograd/quantizer/bias/conv2d", GINT_TO_POINTER (TRUE), test_bias);
   g_test_add_func ("/autograd/no-leak", test_no_leak);
 
   return g_test_run ();
