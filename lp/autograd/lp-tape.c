@@ -267,13 +267,14 @@ call_function (LpNode    *self,
   return TRUE;
 }
 
-/* A leaf in 16 bits whose gradient an optimizer keeps in f32 gets it in f32. */
+/* A leaf in 16 bits whose gradient an optimizer keeps in f32 gets it in f32, be it the first or one that is added to. */
 static void
 follow_gradient (LpEdge *edge)
 {
+  LpTensor *leaf = edge->leaf;
   LpScalar scalar;
 
-  if (edge->leaf == NULL || edge->leaf->grad == NULL || edge->leaf->grad->array.scalar != LP_SCALAR_F32)
+  if (leaf == NULL || (leaf->grad != NULL ? leaf->grad->array.scalar != LP_SCALAR_F32 : leaf->n_wide == 0))
     return;
 
   scalar = _lp_dtype_get_scalar (edge->dtype);

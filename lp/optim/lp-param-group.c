@@ -89,11 +89,21 @@ lp_param_group_set_property (GObject      *object,
     }
 }
 
+/* Backward makes the gradients of parameters in 16 bits that have masters in f32, also when no step or zero_grad came before. */
+static void
+count_wide (LpParamGroup *self,
+            int           change)
+{
+  for (guint i = 0; self->master_dtype != NULL && i < self->parameters->len; i++)
+    ((LpTensor *) self->parameters->pdata[i])->n_wide += change;
+}
+
 static void
 lp_param_group_finalize (GObject *object)
 {
   LpParamGroup *self = LP_PARAM_GROUP (object);
 
+  count_wide (self, -1);
   _lp_param_group_clear (self);
   g_ptr_array_unref (self->parameters);
   g_clear_object (&self->master_dtype);
@@ -378,7 +388,8 @@ lp_param_group_get_master_dtype (LpParamGroup *self)
  * @dtype: (nullable): float32, or %NULL for no masters
  * @error: return location for an error
  *
- * Gives parameters in 16 bits master weights. Must be called before the first step.
+ * Gives parameters in 16 bits master weights, and gradients in float32 from the next backward pass on. Must be called before the
+ * first step.
  *
  * Returns: %TRUE on success. Errors: %LP_ERROR_DTYPE for another dtype than float32, %LP_ERROR_STATE after the first
  *   step
@@ -406,7 +417,9 @@ lp_param_group_set_master_dtype (LpParamGroup  *self,
       }
 
   _lp_param_group_clear (self);
+  count_wide (self, -1);
   g_set_object (&self->master_dtype, dtype);
+  count_wide (self, 1);
   g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_MASTER_DTYPE]);
 
   return TRUE;

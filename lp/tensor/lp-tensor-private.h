@@ -39,6 +39,7 @@ struct _LpTensor
   LpTensor  *grad;           /* of leaves */
   LpTensor  *factor;         /* of gradients: what the values in memory are still to be multiplied by; NULL for 1 */
   gboolean   is_shown;       /* of gradients: a program has got hold of it */
+  guint      n_wide;         /* of leaves: how many groups of optimizers keep its gradient in f32, though it is in 16 bits */
   LpNode    *node;           /* of results; NULL for leaves */
   GDestroyNotify node_release;
 

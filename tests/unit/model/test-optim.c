@@ -270,6 +270,49 @@ test_masters (void)
   g_assert_error (error, LP_ERROR, LP_ERROR_STATE);
 }
 
+static LpDType *
+dtype_of_gradient (LpTensor *parameter)
+{
+  g_autoptr (LpTensor) grad = lp_tensor_dup_grad (parameter);
+
+  return lp_tensor_get_dtype (grad);
+}
+
+/* Gradients of weights with masters are f32 from the first backward pass on, whatever came before it. */
+static void
+test_master_gradients (gconstpointer name)
+{
+  g_autoptr (LpDType) dtype = lp_dtype_lookup (name, NULL);
+  g_autoptr (LpTensor) p = new_parameter ((double[]) { 1 }, 1, dtype);
+  g_autoptr (GPtrArray) parameters = array_of (p);
+  g_autoptr (LpOptimizer) optimizer = lp_sgd_new (parameters, 1e-3);
+  g_autoptr (LpOptimizer) later = NULL;
+
+  g_assert_true (lp_param_group_set_master_dtype (lp_optimizer_get_group (optimizer, 0), lp_dtype_f32 (), NULL));
+  for (int i = 0; i < 2; i++)
+    {
+      g_autoptr (LpTensor) grad = NULL;
+
+      backward (p, (double[]) { 1 }, 1);
+      backward (p, (double[]) { 1.0 / 4096 }, 1);
+      grad = lp_tensor_dup_grad (p);
+      g_assert_true (lp_tensor_get_dtype (grad) == lp_dtype_f32 ());
+      assert_values (grad, (double[]) { 1 + 1.0 / 4096 }, 0);
+      lp_tensor_set_grad (p, NULL);
+    }
+
+  /* that of one optimizer is not that of another, which comes before the first has gone */
+  later = lp_sgd_new (parameters, 1e-3);
+  g_assert_true (lp_param_group_set_master_dtype (lp_optimizer_get_group (later, 0), lp_dtype_f32 (), NULL));
+  g_clear_object (&optimizer);
+  backward (p, (double[]) { 1 }, 1);
+  g_assert_true (dtype_of_gradient (p) == lp_dtype_f32 ());
+  lp_tensor_set_grad (p, NULL);
+  g_clear_object (&later);
+  backward (p, (double[]) { 1 }, 1);
+  g_assert_true (dtype_of_gradient (p) == dtype);
+}
+
 static void
 test_stochastic_rounding (void)
 {
@@ -701,6 +744,8 @@ main (int   argc,
   g_test_add_func ("/optim/scalars", test_scalars);
   g_test_add_func ("/optim/clip", test_clip);
   g_test_add_func ("/optim/masters", test_masters);
+  g_test_add_data_func ("/optim/master-gradients/bf16", "bf16", test_master_gradients);
+  g_test_add_data_func ("/optim/master-gradients/f16", "f16", test_master_gradients);
   g_test_add_func ("/optim/stochastic-rounding", test_stochastic_rounding);
   g_test_add_func ("/optim/state", test_state);
   g_test_add_func ("/optim/errors", test_errors);
