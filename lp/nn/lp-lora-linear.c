@@ -363,7 +363,9 @@ compute_merged (LpLoraLinear  *self,
  * Adds the product of the matrices to the weight of the base, so that forward costs what the base costs. The weight keeps its dtype;
  * an encoded one becomes float32. The former weight is kept for [method@LoraLinear.unmerge]. Nothing happens if it is done already.
  *
- * Meanwhile the network can't be trained, saved in checkpoints or loaded: its state would hold the product twice.
+ * Meanwhile the network can't be trained, saved in checkpoints or loaded, and [method@Module.dup_state_dict] gives the former weight,
+ * beside the matrices. To save the weights with the product in them, under the names of a network that has no adapters, use
+ * [func@LoraLinear.merge_and_unload].
  *
  * Returns: whether it could. Errors: %LP_ERROR_MEMORY, and the problem of a layer that could not be built
  */
@@ -432,6 +434,25 @@ _lp_module_dup_merged_path (LpModule *self)
       return g_strdup (names[i][0] != '\0' ? names[i] : G_OBJECT_TYPE_NAME (self));
 
   return NULL;
+}
+
+/* In @dict the weights of merged layers become the former ones: beside the matrices the product would count twice. */
+void
+_lp_module_separate_state (LpModule     *self,
+                           LpTensorDict *dict)
+{
+  g_autoptr (GPtrArray) modules = lp_module_dup_modules (self);
+  g_auto (GStrv) names = lp_module_dup_module_names (self);
+
+  for (guint i = 0; i < modules->len; i++)
+    {
+      LpTensor *original = LP_IS_LORA_LINEAR (modules->pdata[i]) ? LP_LORA_LINEAR (modules->pdata[i])->original : NULL;
+      g_autoptr (LpTensor) plain = original != NULL ? lp_tensor_detach (original) : NULL;
+      g_autofree char *path = g_strconcat (names[i], names[i][0] != '\0' ? "." : "", "base.weight", NULL);
+
+      if (plain != NULL)
+        lp_tensor_dict_set (dict, path, plain);
+    }
 }
 
 static gboolean
@@ -522,6 +543,90 @@ lp_lora_linear_adapt (LpModule            *module,
   adapters = lp_lora_linear_dup_adapters (module);
   for (guint i = 0; i < adapters->len; i++)
     lp_tensor_set_requires_grad (adapters->pdata[i], TRUE);
+
+  return TRUE;
+}
+
+/* Merges the layers of @modules that have adapters, all or none. */
+static gboolean
+merge_all (GPtrArray  *modules,
+           GError    **error)
+{
+  g_autoptr (GPtrArray) merged = g_ptr_array_new ();
+
+  for (guint i = 0; i < modules->len; i++)
+    {
+      LpLoraLinear *layer = LP_IS_LORA_LINEAR (modules->pdata[i]) ? modules->pdata[i] : NULL;
+
+      if (layer == NULL || layer->original != NULL)
+        continue;
+      if (!lp_lora_linear_merge (layer, error))
+        {
+          for (guint j = 0; j < merged->len; j++)
+            lp_lora_linear_unmerge (merged->pdata[j], NULL);
+          return FALSE;
+        }
+      g_ptr_array_add (merged, layer);
+    }
+
+  return TRUE;
+}
+
+/* The path of a layer that has adapters, or NULL. */
+static char *
+dup_adapted_path (LpModule *module)
+{
+  g_autoptr (GPtrArray) modules = lp_module_dup_modules (module);
+  g_auto (GStrv) names = lp_module_dup_module_names (module);
+
+  for (guint i = 0; i < modules->len; i++)
+    if (LP_IS_LORA_LINEAR (modules->pdata[i]))
+      return g_strdup (names[i]);
+
+  return NULL;
+}
+
+/**
+ * lp_lora_linear_merge_and_unload:
+ * @module: a network
+ * @error: return location for an error
+ *
+ * Undoes [func@LoraLinear.adapt], but keeps what the adapters have learnt: merges each layer, see [method@LoraLinear.merge], and puts
+ * its base in its place. What is left is a network without adapters that computes the same; its state has the names that it had before
+ * there were adapters, such as `0.weight` rather than `0.base.weight`, `0.lora_a` and `0.lora_b`.
+ *
+ * Weights that were encoded are float32 from then on. All parameters that were frozen stay so:
+ * [method@Module.set_requires_grad] makes them trainable. Without adapters nothing happens.
+ *
+ * Returns: whether it could; if not, nothing has changed. Errors: %LP_ERROR_ARGUMENT if @module itself is an [class@LoraLinear], which
+ *   can't be replaced from within; those of [method@LoraLinear.merge]
+ */
+gboolean
+lp_lora_linear_merge_and_unload (LpModule  *module,
+                                 GError   **error)
+{
+  g_autoptr (GPtrArray) modules = NULL;
+  char *path;
+
+  g_return_val_if_fail (LP_IS_MODULE (module), FALSE);
+
+  if (LP_IS_LORA_LINEAR (module))
+    {
+      g_set_error_literal (error, LP_ERROR, LP_ERROR_ARGUMENT, "An LpLoraLinear can't be replaced from within: merge it, and take its base");
+      return FALSE;
+    }
+  modules = lp_module_dup_modules (module);
+  if (!merge_all (modules, error))
+    return FALSE;
+
+  /* one by one: a layer may be in several places */
+  while ((path = dup_adapted_path (module)) != NULL)
+    {
+      g_autofree char *place = path;
+
+      if (!lp_module_set_child (module, place, lp_lora_linear_get_base (LP_LORA_LINEAR (lp_module_lookup_child (module, place))), error))
+        return FALSE;
+    }
 
   return TRUE;
 }

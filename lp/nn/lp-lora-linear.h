@@ -44,6 +44,9 @@ gboolean      lp_lora_linear_adapt         (LpModule           *module,
                                             double              dropout,
                                             GError            **error);
 LP_AVAILABLE_IN_ALL
+gboolean      lp_lora_linear_merge_and_unload (LpModule        *module,
+                                               GError         **error);
+LP_AVAILABLE_IN_ALL
 GPtrArray    *lp_lora_linear_dup_adapters  (LpModule           *module);
 LP_AVAILABLE_IN_ALL
 LpTensorDict *lp_lora_linear_dup_state     (LpModule           *module);

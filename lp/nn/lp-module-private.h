@@ -67,5 +67,6 @@ void          _lp_module_walk          (LpModule *self, LpModuleVisitor visitor,
 
 /* The path of a layer whose adapters are merged, or NULL. */
 char         *_lp_module_dup_merged_path      (LpModule *self);
+void          _lp_module_separate_state       (LpModule *self, LpTensorDict *dict);
 
 G_END_DECLS

@@ -273,7 +273,7 @@ add_to_dict (LpTensorDict  *dict,
  * @self: a module
  *
  * Gets the parameters and buffers by path. The tensors share memory with those of the module, and don't require a
- * gradient.
+ * gradient. For layers whose adapters are merged into their weight it has the weight without them, see [method@LoraLinear.merge].
  *
  * Returns: (transfer full): the tensors
  */
@@ -295,6 +295,7 @@ lp_module_dup_state_dict (LpModule *self)
   dict = lp_tensor_dict_new ();
   add_to_dict (dict, parameters, parameter_names);
   add_to_dict (dict, buffers, buffer_names);
+  _lp_module_separate_state (self, dict);
 
   return dict;
 }

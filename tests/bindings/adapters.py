@@ -44,6 +44,10 @@ def main():
     packed = Lp.bitsandbytes_pack(net.dup_state_dict())
     assert packed.lookup("0.base.weight.quant_state.bitsandbytes__nf4") is not None
     assert Lp.bitsandbytes_unpack(packed).lookup("0.base.weight").get_dtype().get_name() == "nf4"
+    y = net.forward(x)
+    assert Lp.LoraLinear.merge_and_unload(net)
+    assert sorted(net.dup_state_dict().dup_names()) == ["0.bias", "0.weight", "2.bias", "2.weight"]
+    assert net.forward(x).sub(y).abs().max(None, False).get_item() < 1e-4
     try:
         Lp.QuantizedPrecisionPlugin(precision="int8", compute_dtype="bf16")
     except GLib.Error as error:

@@ -255,6 +255,85 @@ test_state (void)
   g_assert_error (error, LP_ERROR, LP_ERROR_STATE);
 }
 
+/* The state of a network whose adapters are merged, loaded into one like it: they must not count twice. */
+static void
+test_merged_state (void)
+{
+  g_autoptr (LpModule) net = net_new ();
+  g_autoptr (LpModule) other = net_new ();
+  g_autoptr (LpTensor) x = normal (32, 12);
+  g_autoptr (LpTensor) target = normal (32, 4);
+  g_autoptr (LpTensor) y = NULL;
+  g_autoptr (LpTensor) same = NULL;
+  g_autoptr (LpTensorDict) state = NULL;
+  g_autoptr (GError) error = NULL;
+
+  adapt (net);
+  adapt (other);
+  train (net, x, target, 10);
+  y = run (net, x);
+  g_assert_true (lp_lora_linear_merge (LP_LORA_LINEAR (lp_module_lookup_child (net, "0")), &error));
+  state = lp_module_dup_state_dict (net);
+  g_assert_true (lp_module_load_state_dict (other, state, TRUE, &error));
+  g_assert_no_error (error);
+  same = run (other, x);
+  g_assert_cmpfloat (distance (y, same), ==, 0);
+}
+
+static void
+test_unload (gconstpointer name)
+{
+  g_autoptr (LpModule) net = net_new ();
+  g_autoptr (LpModule) plain = net_new ();
+  g_autoptr (LpModule) shared = lp_sequential_new ();
+  g_autoptr (LpDType) dtype = lp_dtype_lookup (name, NULL);
+  g_autoptr (LpTensor) stored = lp_tensor_to_dtype (lp_module_lookup_parameter (net, "0.weight"), dtype, NULL);
+  g_autoptr (LpTensor) values = lp_tensor_detach (stored);
+  g_autoptr (LpTensor) x = normal (32, 12);
+  g_autoptr (LpTensor) target = normal (32, 4);
+  g_autoptr (LpTensor) y = NULL;
+  g_autoptr (LpTensor) merged = NULL;
+  g_autoptr (LpTensor) loaded = NULL;
+  g_autoptr (LpTensorDict) state = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (lp_module_set_parameter (net, "0.weight", values, &error));
+  adapt (net);
+  train (net, x, target, 10);
+  y = run (net, x);
+
+  /* a layer that is merged already, and one in two places */
+  g_assert_true (lp_lora_linear_merge (LP_LORA_LINEAR (lp_module_lookup_child (net, "2")), &error));
+  g_assert_true (lp_module_register_child (shared, "a", net, &error));
+  g_assert_true (lp_module_register_child (shared, "b", lp_module_lookup_child (net, "0"), &error));
+  g_assert_true (lp_lora_linear_merge_and_unload (shared, &error));
+  g_assert_no_error (error);
+  g_assert_true (LP_IS_LINEAR (lp_module_lookup_child (net, "0")));
+  g_assert_true (lp_module_lookup_child (shared, "b") == lp_module_lookup_child (net, "0"));
+  merged = run (net, x);
+  g_assert_cmpfloat (distance (y, merged), <, 1e-4);
+
+  state = lp_module_dup_state_dict (net);
+  g_assert_true (lp_module_load_state_dict (plain, state, TRUE, &error));
+  g_assert_no_error (error);
+  loaded = run (plain, x);
+  g_assert_cmpfloat (distance (merged, loaded), ==, 0);
+  g_assert_true (lp_lora_linear_merge_and_unload (net, &error));
+  g_assert_no_error (error);
+}
+
+static void
+test_unload_itself (void)
+{
+  g_autoptr (LpModule) base = lp_linear_new (5, 3);
+  g_autoptr (LpModule) layer = lp_lora_linear_new (LP_LINEAR (base), 2, 6, 0);
+  g_autoptr (GError) error = NULL;
+
+  g_assert_false (lp_lora_linear_merge_and_unload (layer, &error));
+  g_assert_error (error, LP_ERROR, LP_ERROR_ARGUMENT);
+  g_assert_false (lp_lora_linear_get_merged (LP_LORA_LINEAR (layer)));
+}
+
 static void
 test_dropout (void)
 {
@@ -300,6 +379,10 @@ main (int   argc,
   g_test_add_func ("/lora/forward", test_forward);
   g_test_add_func ("/lora/merge", test_merge);
   g_test_add_func ("/lora/state", test_state);
+  g_test_add_func ("/lora/merged-state", test_merged_state);
+  g_test_add_data_func ("/lora/unload/f32", "f32", test_unload);
+  g_test_add_data_func ("/lora/unload/nf4", "nf4", test_unload);
+  g_test_add_func ("/lora/unload/itself", test_unload_itself);
   g_test_add_func ("/lora/dropout", test_dropout);
   g_test_add_func ("/lora/without-base", test_without_base);
 
