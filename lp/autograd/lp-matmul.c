@@ -42,6 +42,25 @@ struct _LpMatmul
 
 G_DEFINE_FINAL_TYPE (LpMatmul, lp_matmul, G_TYPE_OBJECT)
 
+/* The quantizers that are at work on this thread: a stack, of which each product has a link in its frame. */
+typedef struct Link
+{
+  LpOperandQuantizer *quantizer;
+  struct Link        *outer;
+} Link;
+
+static _Thread_local Link *at_work;
+
+static gboolean
+is_at_work (LpOperandQuantizer *quantizer)
+{
+  for (Link *link = at_work; link != NULL; link = link->outer)
+    if (link->quantizer == quantizer)
+      return TRUE;
+
+  return FALSE;
+}
+
 static void
 lp_matmul_finalize (GObject *object)
 {
@@ -149,9 +168,11 @@ _lp_compute_scope_product (LpComputeScope       *scope,
 {
   g_autoptr (LpMatmul) matmul = NULL;
   LpOperandQuantizer *quantizer = scope != NULL ? lp_compute_scope_get_quantizer (scope) : NULL;
+  Link link = { quantizer, at_work };
   g_autoptr (LpTensor) result = NULL;
 
-  if (quantizer == NULL)
+  /* products that a quantizer needs for its own work are plain ones */
+  if (quantizer == NULL || is_at_work (quantizer))
     return compute (data, left->tensor, right->tensor, bias != NULL ? bias->tensor : NULL, error);
 
   matmul = g_object_new (LP_TYPE_MATMUL, NULL);
@@ -163,7 +184,9 @@ _lp_compute_scope_product (LpComputeScope       *scope,
   matmul->n_dims = n_dims;
   for (int i = 0; i < n_dims; i++)
     matmul->dims[i] = dims[i];
+  at_work = &link;
   result = lp_operand_quantizer_matmul (quantizer, matmul, error);
+  at_work = link.outer;
   matmul->compute = NULL;
   if (result == NULL || bias == NULL || matmul->is_fused)
     return g_steal_pointer (&result);

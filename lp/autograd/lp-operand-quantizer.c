@@ -6,7 +6,7 @@
 /**
  * LpOperandQuantizer:
  *
- * What the operands of matrix products go through while its scope is innermost.
+ * What the operands of matrix products go through while its scope is innermost. Products that its own functions compute are plain ones.
  */
 G_DEFINE_ABSTRACT_TYPE (LpOperandQuantizer, lp_operand_quantizer, G_TYPE_OBJECT)
 

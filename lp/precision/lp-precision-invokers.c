@@ -428,7 +428,7 @@ lp_precision_plugin_get_cast_policy (LpPrecisionPlugin  *self,
  * @error: return location for an error
  *
  * Gets an operand in the plugin's format. Inside a step it is asked for each operand, if the class has an override of
- * this or of [vfunc@PrecisionPlugin.matmul].
+ * this or of [vfunc@PrecisionPlugin.matmul]; not for the products that these compute themselves.
  *
  * Returns: (transfer full): a floating tensor of the operand's shape, possibly the operand's own
  */

@@ -145,6 +145,7 @@ check_version (LpPrecisionPlugin  *self,
   g_autoptr (GVariant) saved = lp_state_dup_value (state, KEY_VERSION);
   g_autofree char *text = NULL;
   double version;
+  guint known;
 
   if (saved == NULL)
     return TRUE;
@@ -155,12 +156,15 @@ check_version (LpPrecisionPlugin  *self,
                    "The saved “" KEY_VERSION "” is %s, and a version is a whole number from 0 on", text);
       return FALSE;
     }
-  if (version <= lp_precision_plugin_get_state_version (self))
+  known = lp_precision_plugin_get_state_version (self);
+  if (!lp_check_exceptions (error))
+    return FALSE;
+  if (version <= known)
     return TRUE;
 
   g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE,
                "The saved state is of version %g and %s reads up to version %u: a newer LP wrote it", version,
-               G_OBJECT_TYPE_NAME (self), lp_precision_plugin_get_state_version (self));
+               G_OBJECT_TYPE_NAME (self), known);
   return FALSE;
 }
 
@@ -181,6 +185,7 @@ lp_precision_plugin_load_state (LpPrecisionPlugin  *self,
                                 GError            **error)
 {
   g_autoptr (GVariant) id = NULL;
+  gboolean is_known;
 
   g_return_val_if_fail (LP_IS_PRECISION_PLUGIN (self), FALSE);
   g_return_val_if_fail (LP_IS_STATE (state), FALSE);
@@ -197,10 +202,11 @@ lp_precision_plugin_load_state (LpPrecisionPlugin  *self,
                  G_OBJECT_TYPE_NAME (self));
       return TRUE;
     }
-  if (!knows_id (self, g_variant_get_string (id, NULL)))
+  is_known = knows_id (self, g_variant_get_string (id, NULL));
+  if (!lp_check_exceptions (error))
+    return FALSE;
+  if (!is_known)
     {
-      if (!lp_check_exceptions (error))
-        return FALSE;
       g_warning ("The saved state of the precision plugin “%s” is passed over: this is a %s",
                  g_variant_get_string (id, NULL), G_OBJECT_TYPE_NAME (self));
       return TRUE;

@@ -2,17 +2,19 @@
 
 #include <lp/trainer/lp-checkpoint-private.h>
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-exception.h>
 #include <lp/nn/lp-module-private.h>
 #include <lp/trainer/lp-state-private.h>
 
 /* Plugins that report the same may store differently: levels of apex, options. */
 static char *
-describe_storage (LpPrecisionPlugin *plugin)
+describe_storage (LpPrecisionPlugin  *plugin,
+                  GError            **error)
 {
-  g_autoptr (LpPrecisionTraits) traits = lp_precision_plugin_dup_traits (plugin, NULL);
+  g_autoptr (LpPrecisionTraits) traits = lp_precision_plugin_dup_traits (plugin, error);
 
   if (traits == NULL)
-    return g_strdup ("?");
+    return NULL;
 
   return g_strdup_printf ("weights in %s, masters in %s", lp_precision_traits_get_storage (traits),
                           lp_precision_traits_get_master (traits));
@@ -40,8 +42,8 @@ _lp_checkpoint_add_precision (LpCheckpoint       *self,
 {
   g_autofree char *id = lp_precision_plugin_dup_state_id (plugin);
   g_autofree char *precision = lp_precision_plugin_dup_precision (plugin);
-  g_autofree char *stores = describe_storage (plugin);
-  LpState *state = lp_precision_plugin_save_state (plugin, error);
+  g_autofree char *stores = describe_storage (plugin, error);
+  LpState *state = stores != NULL ? lp_precision_plugin_save_state (plugin, error) : NULL;
   LpState *about;
 
   if (state == NULL)
@@ -57,24 +59,28 @@ _lp_checkpoint_add_precision (LpCheckpoint       *self,
   return TRUE;
 }
 
-static void
-tell_about_change (LpState           *about,
-                   LpPrecisionPlugin *plugin,
-                   const char        *path)
+static gboolean
+tell_about_change (LpState            *about,
+                   LpPrecisionPlugin  *plugin,
+                   const char         *path,
+                   GError            **error)
 {
   g_autofree char *former_id = _lp_state_dup_string (about, "plugin");
   g_autofree char *former = _lp_state_dup_string (about, "precision");
   g_autofree char *stored = _lp_state_dup_string (about, "stores");
   g_autofree char *id = lp_precision_plugin_dup_state_id (plugin);
   g_autofree char *precision = lp_precision_plugin_dup_precision (plugin);
-  g_autofree char *stores = describe_storage (plugin);
+  g_autofree char *stores = describe_storage (plugin, error);
 
+  if (stores == NULL || !lp_check_exceptions (error))
+    return FALSE;
   if (former == NULL || (g_strcmp0 (former_id, id) == 0 && g_strcmp0 (former, precision) == 0 &&
                          (stored == NULL || g_str_equal (stored, stores))))
-    return;
+    return TRUE;
 
   g_message ("%s: it was saved under %s (%s%s%s), and goes on under %s (%s, %s)", path, former,
              former_id != NULL ? former_id : "?", stored != NULL ? ", " : "", stored != NULL ? stored : "", precision, id, stores);
+  return TRUE;
 }
 
 void
@@ -115,8 +121,5 @@ _lp_checkpoint_load_precision (LpCheckpoint       *self,
       return FALSE;
     }
 
-  if (about != NULL)
-    tell_about_change (about, plugin, path);
-
-  return TRUE;
+  return about == NULL || tell_about_change (about, plugin, path, error);
 }

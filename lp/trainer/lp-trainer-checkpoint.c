@@ -5,6 +5,7 @@
 #include <lp/trainer/lp-trainer-private.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-exception.h>
 #include <lp/core/lp-random.h>
 #include <lp/trainer/lp-checkpoint-private.h>
 #include <lp/trainer/lp-model-checkpoint.h>
@@ -21,7 +22,7 @@ save_callbacks (LpTrainer     *self,
       g_autofree char *key = lp_callback_dup_state_key (run->callbacks[i]);
       g_autofree char *section = g_strconcat ("callback.", key, NULL);
       GError *local = NULL;
-      LpState *state = lp_callback_save_state (run->callbacks[i], &local);
+      LpState *state = lp_check_exceptions (&local) ? lp_callback_save_state (run->callbacks[i], &local) : NULL;
 
       if (local != NULL)
         {
@@ -333,6 +334,8 @@ load_callbacks (LpTrainer     *self,
       LpState *state = _lp_checkpoint_lookup (checkpoint, section);
       GError *local = NULL;
 
+      if (!lp_check_exceptions (error))
+        return FALSE;
       if (state == NULL)
         continue;
       lp_callback_load_state (run->callbacks[i], state, &local);

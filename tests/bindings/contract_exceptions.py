@@ -58,13 +58,22 @@ def every_second_step():
 
 
 def nested():
-    """The exception of a layer is the cause of the error in the forward and in the step, and so of that of the run."""
-    error = ValueError('of a layer')
-    model = Net()
-    model.layers.append(subclass(Lp.Module, do_forward=raising(error))())
-    heard = expect_error(Lp.Error.SUBCLASS, fit, model, mentions='forward: ValueError: of a layer')
-    in_step = heard.__cause__
-    assert isinstance(in_step, GLib.Error) and in_step.__cause__.__cause__ is error
+    """The exception of a layer is the cause of the error in the step that called it, and of that of the run."""
+    error, heard_in_step = ValueError('of a layer'), []
+
+    def training_step(self, *args):
+        try:
+            return Net.do_training_step(self, *args)
+        except GLib.Error as heard:
+            heard_in_step.append(heard.__cause__)
+            raise
+
+    for catches in (False, True):
+        model = subclass(Net, **{'do_training_step': training_step} if catches else {})()
+        model.layers.append(subclass(Lp.Module, do_forward=raising(error))())
+        heard = expect_error(Lp.Error.SUBCLASS, fit, model, mentions='forward: ValueError: of a layer')
+        assert heard.__cause__ is error and error.__cause__ is None
+    assert heard_in_step == [error]
 
 
 def chained():
@@ -77,10 +86,13 @@ def chained():
 
 def outside():
     """Where no call of Python's waits for the exception it is shown, once."""
-    dataset = subclass(Lp.Dataset, do_get_length=lambda self: 2, do_get_item=raising(ValueError('no item')))()
+    model = subclass(Net, do_training_step=raising(ValueError('nobody waits')))()
+    trainer, context = Lp.Trainer(max_epochs=1, **QUIET), GLib.MainContext.default()
     with contextlib.redirect_stderr(io.StringIO()) as shown:
-        heard = expect_error(Lp.Error.SUBCLASS, dataset.get_item, 0, mentions='get_item: ValueError: no item')
-    assert heard.__cause__ is None and shown.getvalue().count('ValueError: no item') == 1, shown.getvalue()
+        trainer.fit_async(model, a_loader(), None, None, None, None)
+        while context.pending():
+            context.iteration(False)
+    assert shown.getvalue().count('ValueError: nobody waits') == 1, shown.getvalue()
 
 
 def interrupts():

@@ -5,12 +5,13 @@ PyGObject by itself prints both and goes on with nothing, which for many functio
 
 import functools
 import signal
+import sys
 import threading
 import traceback
 from typing import SupportsFloat, SupportsIndex
 
-from gi._gi import ObjectInfo, Repository, VFuncInfo
-from gi.repository import GLib, GObject
+from gi._gi import FunctionInfo, ObjectInfo, Repository, VFuncInfo
+from gi.repository import Gio, GLib, GObject
 
 from ._base import *
 from ._base import Lp
@@ -22,17 +23,18 @@ _PROMISES = {
 }
 
 
+# Exceptions kept at once: more are of calls that went on in spite of them.
+_MAX_PENDING = 16
+
+
 class _Raised(threading.local):
-    """The exception of an override on its way through C, while a trainer runs on this thread."""
-    n_runs = 0
-    error = None
-    message = ''
+    """Exceptions of overrides on their way through C, on this thread."""
     n_async = 0  # runs that are on, whose end somebody waits for
     n_direct = 0  # calls of functions that have no GError
     direct = None
 
     def __init__(self):
-        self.waiting = []  # exceptions of these runs, with their messages
+        self.pending = []  # with the message of the GError that stands for each
 
 
 _raised = _Raised()
@@ -40,39 +42,56 @@ _raised = _Raised()
 # An interrupt of which no override has heard yet: Python raises it anywhere, also where PyGObject drops it.
 _interrupts = []
 
+# The code of what turns exceptions into GErrors, and of what waits for those.
+_guards, _waiting = set(), set()
+_heard = None
+
 
 def _is_interrupt(error):
     return error is not None and not isinstance(error, Exception)
 
 
-def _remember(error, message):
-    """Keep ERROR for the call that ran the trainer, or show it where there is none."""
-    if _raised.n_runs == 0 and _raised.n_async > 0:
-        earlier = _waiting_for(message)
-        if not _is_interrupt(earlier):
-            if error.__cause__ is None and earlier is not error:
-                error.__cause__ = earlier
-            _raised.waiting.append((error, message))
-        return
-    if _raised.n_runs == 0:
-        if not isinstance(error, GLib.Error):
-            traceback.print_exception(type(error), error, error.__traceback__)
-        return
-    if _is_interrupt(_raised.error) or (error.__cause__ is not None and error.__cause__ is _raised.error):
-        return
-    if error.__cause__ is None:
-        error.__cause__ = _cause_of(message)
-    _raised.error, _raised.message = error, message
+def _somebody_waits():
+    """Whether a call of the library from Python led here, or somebody finishes it later."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code not in _waiting:
+        frame = frame.f_back
+    return frame is not None or _raised.n_async > 0
 
 
-def _waiting_for(message):
-    """The exception of an asynchronous run that the GError with MESSAGE stands for."""
-    return next((error for error, text in reversed(_raised.waiting) if text in message), None)
+def _remember(error, message, later=False):
+    """Keep ERROR for the call that led here, or show it where there is none; LATER: the next call that can fail will."""
+    waits = _somebody_waits()
+    if waits or later:
+        _raised.pending = [*_raised.pending[-_MAX_PENDING:], (error, message)]
+    if not waits and not isinstance(error, GLib.Error):
+        traceback.print_exception(type(error), error, error.__traceback__)
 
 
-def _cause_of(message):
-    """The exception that the GError with MESSAGE stands for."""
-    return _raised.error if _raised.error is not None and _raised.message in message else None
+def _dropped():
+    """An exception that came before or after what a guard can catch, so that PyGObject showed it and dropped it."""
+    global _heard
+    error = getattr(sys, 'last_value', None)
+    if error is None or error is _heard or isinstance(error, GLib.Error):
+        return None
+    trace = error.__traceback__
+    # too deep a recursion ends before there is a frame
+    if trace.tb_frame.f_code not in _guards if trace is not None else not isinstance(error, RecursionError):
+        return None
+    _heard = error
+    return error
+
+
+def _cause_of(failure):
+    """The exception of an override that the GError FAILURE stands for."""
+    known = getattr(failure, 'raised', None)
+    if known is not None:
+        return known
+    for entry in reversed(_raised.pending):
+        if entry[1] in failure.message:
+            _raised.pending.remove(entry)
+            return entry[0]
+    return _dropped()
 
 
 def _as_error(where, error):
@@ -92,20 +111,23 @@ def guard(function, where, kind=object, promise='', nullable=True):
     @functools.wraps(function)
     def override(*args, **kwargs):
         try:
-            if _interrupts:
-                raise _interrupts[0]
+            lost = _interrupts[0] if _interrupts else _dropped()
+            if lost is not None:
+                raise lost
             result = function(*args, **kwargs)
+            if isinstance(result, kind) or (result is None and nullable):
+                return result
         except GLib.Error as error:
-            _remember(error, error.message)
+            raised = _cause_of(error)
+            _remember(raised if raised is not None else error, error.message)
             raise
         except BaseException as error:
             if _interrupts and error is _interrupts[0]:
                 _interrupts.clear()
             raise _as_error(where, error) from error
-        if isinstance(result, kind) or (result is None and nullable):
-            return result
         raise new_error(Error.SUBCLASS, f'{where} returns {promise}; this gave {_with_article(type(result).__name__)}')
 
+    _guards.add(override.__code__)
     return override
 
 
@@ -135,6 +157,7 @@ def guard_plain(function, where, tag):
             _report(where, error)
         return nothing
 
+    _guards.add(override.__code__)
     return override
 
 
@@ -142,7 +165,7 @@ def _report(where, error):
     message = f'{where}: {"".join(traceback.format_exception_only(type(error), error)).strip()}'
     message = message.encode('utf-8', 'replace').decode()
     if _raised.n_direct == 0:
-        _remember(error, message)
+        _remember(error, message, later=True)
     elif _raised.direct is None:
         _raised.direct = error
     Lp.report_exception(message)
@@ -241,23 +264,22 @@ def _begin_run():
     handler = None
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         handler = signal.signal(signal.SIGINT, _interrupt)
-    former = handler, _raised.error, _raised.message
-    _raised.error, _raised.message = None, ''
-    _raised.n_runs += 1
+    former = handler, _raised.pending
+    _raised.pending = []
     return former
 
 
 def _end_run(former, failure):
-    """The exception of the run, and whether it is the one that FAILURE stands for."""
-    raised = _interrupts[0] if _interrupts else _raised.error
-    is_cause = failure is not None and _cause_of(failure.message) is raised
-    handler, _raised.error, _raised.message = former
-    _raised.n_runs -= 1
+    """The interrupt of the run, the exception that FAILURE stands for, and others that nobody has heard of."""
+    cause = _cause_of(failure) if failure is not None else None
+    others = [error for error, _ in _raised.pending]
+    interrupt = next((error for error in (*_interrupts, cause, *others) if _is_interrupt(error)), None)
+    handler, _raised.pending = former
     if handler is not None:
         _interrupts.clear()
         if signal.getsignal(signal.SIGINT) is _interrupt:
             signal.signal(signal.SIGINT, handler)
-    return raised, is_cause
+    return interrupt, cause, others
 
 
 def runs(owner, name):
@@ -267,22 +289,22 @@ def runs(owner, name):
 
     @functools.wraps(original)
     def wrapper(*args, **kwargs):
-        failure = result = raised = None
-        former = _begin_run()
+        failure = result = interrupt = cause = None
+        former, others = _begin_run(), []
         try:
             result = original(*args, **kwargs)
         except GLib.Error as error:
             failure = error
         finally:
-            raised, is_cause = _end_run(former, failure)
-        if _is_interrupt(raised):
-            raise raised
-        if raised is not None and not is_cause and not isinstance(raised, GLib.Error):
-            traceback.print_exception(type(raised), raised, raised.__traceback__)
+            interrupt, cause, others = _end_run(former, failure)
+        if interrupt is not None:
+            raise interrupt
+        _show(others)
         if failure is not None:
-            raise failure from (raised if is_cause else None)
+            _raise(failure, cause)
         return result
 
+    _waiting.add(wrapper.__code__)
     setattr(owner, name, wrapper)
 
 
@@ -292,8 +314,8 @@ def finishes(owner, name):
 
     @functools.wraps(start)
     def starter(*args, **kwargs):
-        # without a callback nobody finishes it
-        _raised.n_async += any(callable(value) for value in (*args[1:], *kwargs.values()))
+        # without a callback nobody finishes it; a model can be called, too
+        _raised.n_async += any(callable(value) and not isinstance(value, GObject.Object) for value in (*args, *kwargs.values()))
         return start(*args, **kwargs)
 
     @functools.wraps(finish)
@@ -301,19 +323,92 @@ def finishes(owner, name):
         try:
             return finish(*args, **kwargs)
         except GLib.Error as failure:
-            raised = _waiting_for(failure.message)
-            if _is_interrupt(raised):
-                raise raised from None
-            raise failure from raised
+            _raise(failure, _cause_of(failure))
         finally:
             _raised.n_async = max(0, _raised.n_async - 1)
             if _raised.n_async == 0:
-                _raised.waiting.clear()
+                _raised.pending = []
 
     setattr(owner, f'{name}_async', starter)
     setattr(owner, f'{name}_finish', finisher)
 
 
-for _name in ('fit', 'validate', 'test', 'predict'):
+def _raise(failure, cause):
+    """Raise FAILURE with the exception that it stands for, or that alone if it is to end the program."""
+    if _is_interrupt(cause):
+        raise cause from None
+    if cause is not None:
+        failure.raised = cause
+    raise failure from cause
+
+
+def _hears(original):
+    """ORIGINAL, a function of the library that may lead to an override, which raises what that raised."""
+    @functools.wraps(original, ('__name__', '__module__'), ())
+    def wrapper(*args, **kwargs):
+        try:
+            return original(*args, **kwargs)
+        except GLib.Error as failure:
+            _raise(failure, _cause_of(failure))
+
+    _waiting.add(wrapper.__code__)
+    return wrapper
+
+
+def _sweeps(original):
+    """The same, which also tells of what was raised and yet did not make ORIGINAL fail."""
+    @functools.wraps(original, ('__name__', '__module__'), ())
+    def wrapper(*args, **kwargs):
+        try:
+            result = original(*args, **kwargs)
+        except GLib.Error as failure:
+            _raise(failure, _cause_of(failure))
+        if _raised.pending and not _somebody_waits():
+            _tell_pending()
+        return result
+
+    _waiting.add(wrapper.__code__)
+    return wrapper
+
+
+def _tell_pending():
+    others, _raised.pending = [error for error, _ in _raised.pending], []
+    _show(others)
+    interrupt = next((error for error in others if _is_interrupt(error)), None)
+    if interrupt is not None:
+        raise interrupt
+
+
+def _show(errors):
+    for error in errors:
+        if not isinstance(error, GLib.Error) and not _is_interrupt(error):
+            traceback.print_exception(type(error), error, error.__traceback__)
+
+
+def _hear(owner, info):
+    name = info.get_name()
+    # operations on tensors are many and short
+    hears = _hears if owner is Tensor else _sweeps
+    heard = hears(getattr(owner, name))
+    setattr(owner, name, heard if info.is_method() else staticmethod(heard))
+
+
+_RUNS = ('fit', 'validate', 'test', 'predict')
+_NOT_HEARD = {'check_exceptions', *(f'{_name}_finish' for _name in _RUNS)}
+
+for _info in Repository.get_default().get_infos('Lp'):
+    if isinstance(_info, FunctionInfo):
+        if _info.can_throw_gerror() and _info.get_name() not in _NOT_HEARD:
+            setattr(Lp, _info.get_name(), _sweeps(getattr(Lp, _info.get_name())))
+    if not hasattr(_info, 'get_methods'):
+        continue
+    _owner = getattr(Lp, _info.get_name())
+    for _method in _info.get_methods():
+        if _method.can_throw_gerror() and not (_owner is Trainer and _method.get_name() in (*_RUNS, *_NOT_HEARD)):
+            _hear(_owner, _method)
+    if isinstance(_info, ObjectInfo) and issubclass(_owner, Gio.Initable):
+        _owner.init = _sweeps(Gio.Initable.init)
+
+for _name in _RUNS:
     runs(Trainer, _name)
     finishes(Trainer, _name)
