@@ -4,12 +4,16 @@
 
 #include <lp/data/lp-data-private.h>
 
+/* Names of members of all objects together: a tree of so many takes some seconds and some hundred MB. */
+#define MAX_NAMES (1u << 20)
+
 typedef struct
 {
   const char *path;
   const char *text;
   const char *end;
   guint       max_depth;
+  guint       n_names;
   GPtrArray  *frames;   /* GHashTable of keys for an object, NULL for an array */
 } Scanner;
 
@@ -69,8 +73,14 @@ add_key (Scanner     *scanner,
          GError     **error)
 {
   GHashTable *keys = g_ptr_array_index (scanner->frames, scanner->frames->len - 1);
-  char *key = decode_string (start, close);
+  char *key;
 
+  if (++scanner->n_names > MAX_NAMES)
+    {
+      _lp_set_format_error (error, scanner->path, "the JSON text has more than %u names", MAX_NAMES);
+      return FALSE;
+    }
+  key = decode_string (start, close);
   if (key == NULL)
     {
       _lp_set_format_error (error, scanner->path, "the name at byte %" G_GSIZE_FORMAT " of the JSON text is broken",
@@ -175,7 +185,7 @@ _lp_json_parse (const char  *text,
                 const char  *path,
                 GError     **error)
 {
-  g_auto (Scanner) scanner = { path, text, text + length, max_depth, NULL };
+  g_auto (Scanner) scanner = { path, text, text + length, max_depth, 0, NULL };
   g_autoptr (JsonParser) parser = NULL;
   g_autoptr (GError) local = NULL;
   JsonNode *root;

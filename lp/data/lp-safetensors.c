@@ -16,6 +16,8 @@
  * shape: {"dtype": "...", "shape": [...]}. */
 
 #define MAX_HEADER ((guint64) 100000000)
+/* Their entries and metadata have no more names than can be read. */
+#define MAX_TENSORS 200000
 #define METADATA "__metadata__"
 #define ENCODED_PREFIX "lp.encoded."
 
@@ -684,10 +686,10 @@ check_dtype (LpTensor    *tensor,
  * @path: (type filename): a file
  * @error: return location for an error
  *
- * Writes a safetensors file. It appears whole, or the one of that name stays as it was.
+ * Writes a safetensors file of at most 200000 tensors. It appears whole, or the one of that name stays as it was.
  *
- * Returns: whether it was written. Errors: %LP_ERROR_IO, %LP_ERROR_MEMORY, %LP_ERROR_ARGUMENT for metadata of another type
- *   and for a dtype that goes by the name of another
+ * Returns: whether it was written. Errors: %LP_ERROR_IO, %LP_ERROR_MEMORY, %LP_ERROR_ARGUMENT for metadata of another type,
+ *   for a dtype that goes by the name of another and for too many tensors
  */
 gboolean
 lp_save_safetensors (LpTensorDict  *tensors,
@@ -712,6 +714,13 @@ lp_save_safetensors (LpTensorDict  *tensors,
   if (lp_tensor_dict_lookup (tensors, METADATA) != NULL)
     {
       g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "A tensor can't be called " METADATA " in a safetensors file");
+      return FALSE;
+    }
+
+  if (lp_tensor_dict_get_size (tensors) > MAX_TENSORS)
+    {
+      g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT, "A safetensors file takes at most %d tensors, not %u: write several files", MAX_TENSORS,
+                   lp_tensor_dict_get_size (tensors));
       return FALSE;
     }
 

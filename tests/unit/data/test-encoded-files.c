@@ -169,6 +169,34 @@ test_same_dtype (void)
   g_assert_no_error (error);
 }
 
+/* Tensors may be so many that a header of them is read in seconds, and no more. */
+static void
+test_many_names (void)
+{
+  const gint64 none = 0;
+  g_autoptr (LpTensor) tensor = lp_tensor_zeros (&none, 1, NULL, NULL, NULL);
+  g_autoptr (LpTensorDict) tensors = lp_tensor_dict_new ();
+  g_autoptr (GString) header = g_string_new ("{");
+  g_autoptr (GError) error = NULL;
+
+  for (int i = 0; i < 300000; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("t%d", i);
+
+      g_string_append_printf (header, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}", i > 0 ? "," : "", name);
+      lp_tensor_dict_set (tensors, name, tensor);
+    }
+  g_string_append_c (header, '}');
+  write_file (header->str, 0);
+  g_assert_null (lp_load_safetensors ("lie.safetensors", &error));
+  g_assert_error (error, LP_ERROR, LP_ERROR_FORMAT);
+  g_assert_nonnull (strstr (error->message, "more than 1048576 names"));
+  g_clear_error (&error);
+
+  g_assert_false (lp_save_safetensors (tensors, NULL, "many.safetensors", &error));
+  g_assert_error (error, LP_ERROR, LP_ERROR_ARGUMENT);
+}
+
 /* What a file names at length is cut in what is said about it. */
 static void
 test_long_names (void)
@@ -231,6 +259,7 @@ main (int   argc,
   g_test_add_func ("/data/encoded/safetensors", test_safetensors);
   g_test_add_func ("/data/encoded/taken-names", test_taken_names);
   g_test_add_func ("/data/encoded/same-dtype", test_same_dtype);
+  g_test_add_func ("/data/encoded/many-names", test_many_names);
   g_test_add_func ("/data/encoded/long-names", test_long_names);
   g_test_add_func ("/data/encoded/extents", test_extents);
 
