@@ -23,9 +23,6 @@ gboolean _lp_write_file           (const char  *path,
 /* Syncs the folder that holds @path, so that a rename in it is there to stay. */
 void     _lp_sync_parent          (const char  *path);
 
-/* Cuts out the middle of a text that is long because it holds a name of a file. */
-char    *_lp_shorten              (const char  *text);
-
 /* Sets LP_ERROR_FORMAT: "FILE: message", the message shortened. */
 void     _lp_set_format_error     (GError     **error,
                                    const char  *path,

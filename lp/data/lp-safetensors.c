@@ -6,6 +6,7 @@
 
 #include <lp/core/lp-dtype-registry.h>
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-text-private.h>
 #include <lp/data/lp-data-private.h>
 #include <lp/data/lp-json-private.h>
 #include <lp/ops/lp-ops.h>

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <lp/core/lp-error.h>
+#include <lp/core/lp-text-private.h>
 #include <lp/ops/lp-ops.h>
 
 /**
@@ -367,7 +368,9 @@ check_state (LpModule      *self,
   for (guint i = 0; strict && given[i] != NULL; i++)
     if (lp_tensor_dict_lookup (own, given[i]) == NULL)
       {
-        g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The state has a “%s”, which the %s does not", given[i],
+        g_autofree char *name = _lp_shorten (given[i]);
+
+        g_set_error (error, LP_ERROR, LP_ERROR_FORMAT, "The state has a “%s”, which the %s does not", name,
                      G_OBJECT_TYPE_NAME (self));
         return FALSE;
       }

@@ -7,7 +7,7 @@
 #include <lp/core/lp-codec-private.h>
 #include <lp/core/lp-dtype-registry.h>
 #include <lp/core/lp-error.h>
-#include <lp/data/lp-data-private.h>
+#include <lp/core/lp-text-private.h>
 #include <lp/data/lp-json-private.h>
 
 /* Weights in 4 bits under the names that bitsandbytes gives their parts in safetensors files. An encoded tensor of LP is the same parts one

@@ -293,6 +293,21 @@ test_state_dict (void)
   g_assert_error (error, LP_ERROR, LP_ERROR_SHAPE);
 }
 
+/* A name that is too much is cut in the message. */
+static void
+test_state_dict_long_name (void)
+{
+  g_autoptr (LpModule) layer = lp_linear_new_full (4, 2, FALSE);
+  g_autoptr (LpTensorDict) state = lp_module_dup_state_dict (layer);
+  g_autofree char *name = g_strnfill (80000, 'n');
+  g_autoptr (GError) error = NULL;
+
+  lp_tensor_dict_set (state, name, lp_tensor_dict_lookup (state, "weight"));
+  g_assert_false (lp_module_load_state_dict (layer, state, TRUE, &error));
+  g_assert_error (error, LP_ERROR, LP_ERROR_FORMAT);
+  g_assert_cmpuint (strlen (error->message), <, 2000);
+}
+
 /* Floating dtypes are converted into each other; other numbers are no weights. */
 static void
 test_state_dict_dtypes (void)
@@ -464,6 +479,7 @@ main (int   argc,
   g_test_add_func ("/nn/to-dtype", test_to_dtype);
   g_test_add_func ("/nn/state-dict", test_state_dict);
   g_test_add_func ("/nn/state-dict-dtypes", test_state_dict_dtypes);
+  g_test_add_func ("/nn/state-dict-long-name", test_state_dict_long_name);
   g_test_add_func ("/nn/training", test_training);
   g_test_add_func ("/nn/init", test_init_functions);
   g_test_add_func ("/nn/same-seed", test_same_seed);
