@@ -614,16 +614,23 @@ test_bitsandbytes_nonsense (void)
     }
 }
 
+/* The fastest of three, as other programs take time, too. */
 static double
 time_unpack (LpTensorDict *state)
 {
-  const gint64 start = g_get_monotonic_time ();
-  g_autoptr (GError) error = NULL;
-  g_autoptr (LpTensorDict) unpacked = lp_bitsandbytes_unpack (state, &error);
+  double fastest = INFINITY;
 
-  g_assert_no_error (error);
+  for (int i = 0; i < 3; i++)
+    {
+      const gint64 start = g_get_monotonic_time ();
+      g_autoptr (GError) error = NULL;
+      g_autoptr (LpTensorDict) unpacked = lp_bitsandbytes_unpack (state, &error);
 
-  return (double) (g_get_monotonic_time () - start);
+      g_assert_no_error (error);
+      fastest = MIN (fastest, (double) (g_get_monotonic_time () - start));
+    }
+
+  return fastest;
 }
 
 /* Many weights beside many other tensors take no longer than both take alone. */
