@@ -74,7 +74,7 @@ step_groups (LpOptimizer  *self,
       if (!isfinite (group->lr) || group->lr < 0 || !isfinite (group->weight_decay) || group->weight_decay < 0)
         {
           g_set_error (error, LP_ERROR, LP_ERROR_ARGUMENT,
-                       "Learning rate %g and weight decay %g of group %u have to be at least 0", group->lr,
+                       "Learning rate %g and weight decay %g of group %u have to be finite and at least 0", group->lr,
                        group->weight_decay, i);
           return FALSE;
         }

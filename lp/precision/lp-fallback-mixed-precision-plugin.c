@@ -166,14 +166,32 @@ check_saved_bound (LpPrecisionPlugin  *self,
 
 /* State of a plain mixed precision has not fallen. */
 static gboolean
+read_fallen (LpState   *state,
+             gboolean  *fallen,
+             GError   **error)
+{
+  g_autoptr (GVariant) value = lp_state_dup_value (state, KEY_FALLEN);
+  g_autofree char *text = NULL;
+
+  if (value == NULL || g_variant_is_of_type (value, G_VARIANT_TYPE_BOOLEAN))
+    {
+      *fallen = value != NULL && g_variant_get_boolean (value);
+      return TRUE;
+    }
+
+  text = g_variant_print (value, FALSE);
+  g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE, "The saved “%s” is %s, which is not true or false", KEY_FALLEN, text);
+  return FALSE;
+}
+
+static gboolean
 lp_fallback_mixed_precision_plugin_load_state (LpPrecisionPlugin  *self,
                                                LpState            *state,
                                                GError            **error)
 {
-  g_autoptr (GVariant) value = lp_state_dup_value (state, KEY_FALLEN);
-  gboolean fallen = value != NULL && g_variant_is_of_type (value, G_VARIANT_TYPE_BOOLEAN) && g_variant_get_boolean (value);
+  gboolean fallen;
 
-  return check_saved_bound (self, state, error) && lp_grad_scaler_load_state (peek_scaler (self), state, error) &&
+  return read_fallen (state, &fallen, error) && check_saved_bound (self, state, error) && lp_grad_scaler_load_state (peek_scaler (self), state, error) &&
          set_fallen (self, fallen, error);
 }
 

@@ -353,7 +353,7 @@ lp_precision_plugin_dup_state (LpPrecisionPlugin *self)
  * Changes what the plugin reports, for example because it goes on in another precision. Only the plugin itself calls
  * this. The three values are checked by [vfunc@PrecisionPlugin.validate_state], change together, and are notified.
  *
- * Returns: %TRUE on success. Errors: those of the check
+ * Returns: %TRUE on success. Errors: those of the check; %LP_PRECISION_ERROR_UNKNOWN if @precision is empty
  */
 gboolean
 lp_precision_plugin_update_state (LpPrecisionPlugin  *self,
@@ -367,6 +367,12 @@ lp_precision_plugin_update_state (LpPrecisionPlugin  *self,
 
   g_return_val_if_fail (LP_IS_PRECISION_PLUGIN (self), FALSE);
   g_return_val_if_fail (precision != NULL, FALSE);
+
+  if (precision[0] == '\0')
+    {
+      g_set_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNKNOWN, "The new precision of %s has no name", G_OBJECT_TYPE_NAME (self));
+      return FALSE;
+    }
 
   state = lp_precision_state_new (precision, amp_backend, amp_level);
   if (!lp_precision_plugin_validate_state (self, state, error))

@@ -358,6 +358,7 @@ bench_conversions (GRand *rand)
           low.dtype = dtype;
           low.scalar = LP_SCALAR_ENCODED;
           low.stored = shape;
+          low.stored_size = (gsize) bytes;
           low.data = g_malloc0 ((gsize) bytes);
         }
       for (int back = 0; back < 2; back++)

@@ -276,6 +276,7 @@ test_encoded (void)
         code.scalar = LP_SCALAR_ENCODED;
         code.dtype = dtype;
         code.stored = stored;
+        code.stored_size = (gsize) lp_dtype_get_encoded_size (dtype, stored);
         g_assert_true (KERNELS->copy (&plain, &code, &error));
         g_assert_no_error (error);
         memset (back.data, 0, span_bytes (&back));
@@ -283,6 +284,7 @@ test_encoded (void)
         b.scalar = LP_SCALAR_ENCODED;
         b.dtype = dtype;
         b.stored = stored;
+        b.stored_size = code.stored_size;
         args.b = b;
         g_assert_true (KERNELS->gemm (&args, &error));
         g_assert_no_error (error);

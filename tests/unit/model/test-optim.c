@@ -234,6 +234,26 @@ test_clip (void)
 }
 
 static void
+test_bad_rate (void)
+{
+  static const double rates[] = { -1, INFINITY, NAN };
+  g_autoptr (LpTensor) p = new_parameter ((double[]) { 1 }, 1, lp_dtype_f32 ());
+  g_autoptr (GPtrArray) parameters = array_of (p);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rates); i++)
+    {
+      g_autoptr (LpOptimizer) optimizer = lp_sgd_new (parameters, rates[i]);
+      g_autoptr (GError) error = NULL;
+
+      backward (p, (double[]) { 1 }, 1);
+      g_assert_cmpint (lp_optimizer_step (optimizer, NULL, &error), ==, LP_STEP_FAILED);
+      g_assert_error (error, LP_ERROR, LP_ERROR_ARGUMENT);
+      g_assert_nonnull (strstr (error->message, "finite and at least 0"));
+    }
+  assert_values (p, (double[]) { 1 }, 0);
+}
+
+static void
 test_masters (void)
 {
   g_autoptr (LpTensor) with = new_parameter ((double[]) { 1 }, 1, lp_dtype_bf16 ());
@@ -743,6 +763,7 @@ main (int   argc,
   g_test_add_func ("/optim/buckets", test_buckets);
   g_test_add_func ("/optim/scalars", test_scalars);
   g_test_add_func ("/optim/clip", test_clip);
+  g_test_add_func ("/optim/bad-rate", test_bad_rate);
   g_test_add_func ("/optim/masters", test_masters);
   g_test_add_data_func ("/optim/master-gradients/bf16", "bf16", test_master_gradients);
   g_test_add_data_func ("/optim/master-gradients/f16", "f16", test_master_gradients);

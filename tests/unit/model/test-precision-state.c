@@ -180,6 +180,28 @@ test_wrong_kind (void)
   g_assert_nonnull (strstr (error->message, "Failing.dup_traits gave a LpState"));
 }
 
+static void
+test_saved_fall (void)
+{
+  static const char *const values[] = { "1e308", "'true'", "int64 1", "nan" };
+  g_autoptr (LpPrecisionPlugin) plugin = create ("16-mixed-fallback");
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LpState) state = lp_precision_plugin_save_state (plugin, &error);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (values); i++)
+    {
+      lp_state_set_value (state, "fallen-back", g_variant_new_parsed (values[i]));
+      g_assert_false (lp_precision_plugin_load_state (plugin, state, &error));
+      g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_BAD_STATE);
+      g_assert_nonnull (strstr (error->message, "“fallen-back”"));
+      g_clear_error (&error);
+    }
+  lp_state_set_value (state, "fallen-back", g_variant_new_boolean (TRUE));
+  g_assert_true (lp_precision_plugin_load_state (plugin, state, &error));
+  g_assert_no_error (error);
+  g_assert_true (lp_fallback_mixed_precision_plugin_has_fallen_back (LP_FALLBACK_MIXED_PRECISION_PLUGIN (plugin)));
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -190,6 +212,7 @@ main (int   argc,
   g_test_add_func ("/precision-state/fp8-names", test_fp8_names);
   g_test_add_func ("/precision-state/failing", test_failing);
   g_test_add_func ("/precision-state/wrong-kind", test_wrong_kind);
+  g_test_add_func ("/precision-state/fallen-back", test_saved_fall);
 
   return g_test_run ();
 }

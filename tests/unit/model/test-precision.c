@@ -330,12 +330,17 @@ note (GObject    *object,
 static void
 test_update_state (void)
 {
-  g_autoptr (LpPrecisionPlugin) plugin = create ("16-mixed");
+  g_autoptr (LpPrecisionPlugin) plugin = create ("16-mixed"), unbound = g_object_new (test_plugin_get_type (), "precision", "test", NULL);
   g_autoptr (LpPrecisionState) before = lp_precision_plugin_dup_state (plugin);
   g_autoptr (LpPrecisionState) after = NULL;
   g_autoptr (LpCastPolicy) policy = NULL;
   g_autoptr (GString) notes = g_string_new (NULL);
   g_autoptr (GError) error = NULL;
+
+  g_assert_true (lp_precision_plugin_update_state (unbound, "other", NULL, NULL, &error));
+  g_assert_false (lp_precision_plugin_update_state (unbound, "", NULL, NULL, &error));
+  g_assert_error (error, LP_PRECISION_ERROR, LP_PRECISION_ERROR_UNKNOWN);
+  g_clear_error (&error);
 
   g_signal_connect (plugin, "notify", G_CALLBACK (note), notes);
   g_assert_false (lp_precision_plugin_update_state (plugin, "8-mixed", "native", NULL, &error));
