@@ -4,31 +4,9 @@ imports.gi.versions.Lp = '1';
 const {GLib, GObject, Lp} = imports.gi;
 const System = imports.system;
 
-const QUIET = {enable_progress_bar: false, enable_checkpointing: false, enable_model_summary: false};
-const DOMAINS = new Map([[Lp.Error, Lp.error_quark()], [Lp.PrecisionError, Lp.precision_error_quark()]]);
-
-let count = 0;
-
-function assert(condition, message = 'the check does not hold') {
-    if (!condition)
-        throw new Error(message);
-}
-
-function assertEqual(actual, expected) {
-    const [left, right] = [actual, expected].map(value => JSON.stringify(value));
-    assert(left === right, `${left} is not ${right}`);
-}
-
-// A fresh subclass: a type's name can be registered once only.
-function subclass(base, members = {}) {
-    const klass = class extends base {};
-    for (const [name, member] of Object.entries(members))
-        klass.prototype[name] = member;
-    return GObject.registerClass({GTypeName: `Contract${base.name.replace('_', '')}${++count}`}, klass);
-}
-
-// What the plugins of the checks are subclasses of, and how they are made.
-const parent = {base: Lp.PrecisionPlugin, values: {precision: 'contract'}};
+imports.searchPath.unshift(GLib.path_get_dirname(System.programPath));
+const {assert, assertEqual, expectError, fit, makeLoader, parent, subclass} = imports.contract_util;
+const family = imports.contract_family;
 
 // A plugin whose virtual function is in force only after construction.
 function pluginWith(name, override) {
@@ -121,19 +99,6 @@ const INVOKE = {
 
 const OBJECTS = ['dup_traits', 'convert_input', 'convert_output', 'quantize_operand', 'matmul', 'scale_loss',
     'save_state'];
-
-// Call a function, which has to throw a GError of a code.
-function expectError(domain, code, callback, mentions = '') {
-    let result;
-    try {
-        result = callback();
-    } catch (error) {
-        assert(error instanceof GLib.Error && error.matches(DOMAINS.get(domain), code), `got ${error}`);
-        assert(error.message.includes(mentions), `“${mentions}” is not in “${error.message}”`);
-        return;
-    }
-    throw new Error(`no error, but ${result}`);
-}
 
 function expectException(callback) {
     let result;
@@ -373,18 +338,6 @@ const Net = GObject.registerClass({GTypeName: 'ContractNet'}, class extends Lp.M
         return Lp.AdamW.new(this.parameters(), 0.05);
     }
 });
-
-function makeLoader(samples = 8, batchSize = 8) {
-    const inputs = Lp.with_generator(1, () => Lp.Tensor.normal([samples, 4], 0, 1));
-    const targets = Lp.tensor(Array.from({length: samples}, (_, i) => i % 2), {dtype: 'i64'});
-    return Lp.DataLoader.new(Lp.TensorDataset.new_pair(inputs, targets), batchSize, false);
-}
-
-function fit(model, {loader = makeLoader(), ...settings} = {}) {
-    const made = new Lp.Trainer({max_steps: 3, precision: '32-true', ...settings, ...QUIET});
-    Lp.with_generator(1, () => made.fit(model, loader));
-    return made;
-}
 
 const TENTHS = {
     vfunc_encode(values, _shape, _axis) {
@@ -643,83 +596,6 @@ function outcome(name, plugin) {
     }
 }
 
-// Class and properties of whatever the registry makes of a class of the library.
-function entries() {
-    const list = Lp.PrecisionRegistry.get_default();
-    return Array.from({length: list.get_n_items()}, (_, i) => list.get_item(i))
-        .map(entry => [GObject.type_name(entry.get_gtype()).replace(/^Lp/, ''), entry])
-        .filter(([name]) => name in Lp)
-        .map(([name, entry]) => [Lp[name], {
-            precision: entry.get_name(),
-            ...Object.fromEntries(Object.entries(entry.dup_values()?.recursiveUnpack() ?? {})
-                .map(([key, value]) => [key.replaceAll('-', '_'), value])),
-        }]);
-}
-
-// As wide as fp8 wants layers to be.
-const Wide = GObject.registerClass(class Wide extends Lp.Model {
-    _init() {
-        super._init();
-        this.layer = Lp.Linear.new(16, 16);
-        this.register_child('layer', this.layer);
-    }
-
-    vfunc_training_step(batch) {
-        return this.layer.forward(batch.get_tensor(0)).cross_entropy(batch.get_tensor(1));
-    }
-
-    vfunc_configure_optimizers() {
-        return Lp.Sgd.new(this.dup_parameters().filter(item => item.get_requires_grad()), 0.05);
-    }
-});
-
-function wideLoader() {
-    const targets = Lp.tensor(Array.from({length: 16}, (_, i) => i), {dtype: 'i64'});
-    return Lp.DataLoader.new(Lp.TensorDataset.new_pair(Lp.Tensor.ones([16, 16]), targets), 8, false);
-}
-
-const family = {
-    train() {
-        for (const [base, values] of entries()) {
-            let calls = 0;
-            const plugin = new (subclass(base, {
-                vfunc_end_step() {
-                    calls++;
-                    return base.prototype.vfunc_end_step.call(this);
-                },
-            }))(values);
-            const model = new Wide();
-            const sum = () => model.layer.get_bias().to_dtype(Lp.DType.f32()).abs().sum().get_item();
-            const before = sum();
-            const tested = fit(model, {loader: wideLoader(), precision: plugin, max_steps: 2});
-            assertEqual([calls, tested.precision], [2, values.precision]);
-            assert(sum() !== before, `${values.precision}: nothing was trained`);
-        }
-    },
-    refuse() {
-        for (const [base, values] of entries()) {
-            const refusing = subclass(base, {
-                vfunc_validate(context) {
-                    if (context.get_module())
-                        throw new Lp.PrecisionError({code: Lp.PrecisionError.CONFLICT, message: 'not this model'});
-                    return base.prototype.vfunc_validate.call(this, context);
-                },
-            });
-            const never = subclass(base, {
-                vfunc_validate() {
-                    throw new Lp.PrecisionError({code: Lp.PrecisionError.UNSUPPORTED, message: 'never'});
-                },
-            });
-            expectError(Lp.PrecisionError, Lp.PrecisionError.CONFLICT,
-                () => fit(new Wide(), {loader: wideLoader(), precision: new refusing(values)}), 'not this model');
-            expectError(Lp.PrecisionError, Lp.PrecisionError.CONFLICT,
-                () => new Lp.Fabric({precision: new refusing(values)}).setup_module(new Wide()), 'not this model');
-            expectError(Lp.PrecisionError, Lp.PrecisionError.UNSUPPORTED,
-                () => new Lp.Trainer({precision: new never(values)}), 'never');
-        }
-    },
-};
-
 const CHECKS = {
     override(name) {
         let calls = 0;
@@ -762,7 +638,7 @@ const CHECKS = {
     registry: what => registry[what](),
     trainer: what => trainer[what](),
     subclass: what => subclasses[what](),
-    family: what => family[what](),
+    family: what => family.checks[what](),
 };
 const PLUGIN_CHECKS = ['override', 'error', 'broken', 'nonsense', 'fallback'];
 
@@ -770,7 +646,7 @@ const PLUGIN_CHECKS = ['override', 'error', 'broken', 'nonsense', 'fallback'];
 function cases(lines) {
     const made = lines.map(line => ({...parent, line, title: line}));
     const seen = new Set();
-    for (const [base, values] of entries()) {
+    for (const [base, values] of family.entries()) {
         if (seen.has(base))
             continue;
         seen.add(base);
